@@ -1,0 +1,52 @@
+"""What the broker knows of one client connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from disqueue.core.timers import Timed
+
+if TYPE_CHECKING:
+    from disqueue.wire.resp import ReplyWriter
+
+NOT_BLOCKED = 0
+BLOCKED_GETJOB = 1
+BLOCKED_ADDJOB = 2
+BLOCKED_FORWARD = 3
+
+REPLY_ON = 0
+REPLY_OFF = 1
+REPLY_SKIP_NEXT = 2
+REPLY_SKIP = 3
+
+
+class Client(Timed):
+    """One connection, as the core and the commands see it.
+
+    A blocked client's further requests are kept back by the shell until the node calls `on_unblock`.
+    `wake_ms` (from `Timed`) is the deadline of the command it is blocked in.
+    """
+
+    def __init__(self, client_id: int, reply: ReplyWriter, address: str = "") -> None:
+        self.init_timer()
+        self.id = client_id
+        self.reply = reply
+        self.address = address
+        self.name = b""
+        self.library_name = b""
+        self.library_version = b""
+        self.authenticated = False
+        self.monitor = False
+        self.unix_socket = False
+        self.close_asap = False
+        self.close_after_reply = False
+        self.reply_mode = REPLY_ON
+        self.connected_ms = 0
+        self.active_ms = 0
+        self.last_command = b""
+        # blocked state
+        self.blocked = NOT_BLOCKED
+        self.waiting_queues: list[object] = []
+        self.wanted_jobs = 0
+        self.with_counters = False
+        self.pending_job: object = None
