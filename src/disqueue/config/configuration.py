@@ -111,7 +111,9 @@ class Configuration:
         if directive is None:
             raise ConfigError(f"Unsupported CONFIG parameter: {name}{suggestion(name)}")
         if not directive.runtime:
-            raise ConfigError(f"Unsupported CONFIG parameter: {name} is set in the configuration file or on the command line only")
+            raise ConfigError(
+                f"Unsupported CONFIG parameter: {name} is set in the configuration file or on the command line only"
+            )
         try:
             value = directive.kind.parse([text])
         except ValueError:

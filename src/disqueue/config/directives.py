@@ -72,10 +72,16 @@ DIRECTIVES: tuple[Directive, ...] = (
         True,
         "While neither requirepass nor bind is set, serve clients of this machine only.",
     ),
-    Directive("network", "tcp-backlog", Integer(0, 65535), 511, "Length of the queue of connections not yet accepted.", runtime=False),
+    Directive(
+        "network", "tcp-backlog", Integer(0, 65535), 511, "Length of the queue of connections not yet accepted.", runtime=False
+    ),
     Directive("network", "unixsocket", Path(), "", "Path of a Unix socket for clients; empty: none.", runtime=False),
-    Directive("network", "unixsocketperm", Octal(), 0, "Permissions of the Unix socket in octal; 0: those of the umask.", runtime=False),
-    Directive("network", "timeout", Integer(0, U32_MAX, "seconds"), 0, "Close a client that has been idle for so long; 0: never."),
+    Directive(
+        "network", "unixsocketperm", Octal(), 0, "Permissions of the Unix socket in octal; 0: those of the umask.", runtime=False
+    ),
+    Directive(
+        "network", "timeout", Integer(0, U32_MAX, "seconds"), 0, "Close a client that has been idle for so long; 0: never."
+    ),
     Directive(
         "network",
         "tcp-keepalive",
@@ -84,7 +90,13 @@ DIRECTIVES: tuple[Directive, ...] = (
         "Probe silent TCP clients after so long, so that dead ones are noticed; 0: never.",
     ),
     # limits
-    Directive("limits", "maxclients", Integer(1, 1_000_000), 10000, "Most clients at a time; lowered when the system allows fewer files."),
+    Directive(
+        "limits",
+        "maxclients",
+        Integer(1, 1_000_000),
+        10000,
+        "Most clients at a time; lowered when the system allows fewer files.",
+    ),
     Directive(
         "limits",
         "proto-max-bulk-len",
@@ -92,7 +104,9 @@ DIRECTIVES: tuple[Directive, ...] = (
         1 << 29,
         "Largest argument of a command. A larger one closes the connection.",
     ),
-    Directive("limits", "max-job-size", Size(1, 1 << 29), 1 << 29, "Largest body of a job. A larger one is refused with an error."),
+    Directive(
+        "limits", "max-job-size", Size(1, 1 << 29), 1 << 29, "Largest body of a job. A larger one is refused with an error."
+    ),
     Directive("limits", "max-queue-name-bytes", Integer(1, 65535), 4096, "Longest name of a queue."),
     Directive("limits", "max-arguments", Integer(16, 1 << 20), 1 << 20, "Most arguments of a command."),
     Directive(
@@ -107,11 +121,13 @@ DIRECTIVES: tuple[Directive, ...] = (
         "client-output-buffer-limit",
         OutputLimits(),
         OutputLimit(0, 0, 0),
-        "Close a client that does not read its replies: at once above HARD bytes, or after SECONDS above SOFT bytes. Without limits"
-        " a client's commands wait while its replies are not read.",
+        "Close a client that does not read its replies: at once above HARD bytes, or after SECONDS above SOFT bytes."
+        " Without limits a client's commands wait while its replies are not read.",
     ),
     # security
-    Directive("security", "requirepass", Text(512), "", "Password that clients have to give with AUTH; empty: none.", secret=True),
+    Directive(
+        "security", "requirepass", Text(512), "", "Password that clients have to give with AUTH; empty: none.", secret=True
+    ),
     # memory
     Directive("memory", "maxmemory", Size(), 1 << 30, "Memory for jobs, queues and buffers; 0: no limit."),
     Directive(
@@ -121,7 +137,9 @@ DIRECTIVES: tuple[Directive, ...] = (
         "acks",
         "What may be dropped above 95 % of maxmemory: acknowledged and delivered at-most-once jobs (acks), or nothing.",
     ),
-    Directive("memory", "queue-idle-seconds", Integer(1, U32_MAX, "seconds"), 300, "Forget an empty queue that nobody used for so long."),
+    Directive(
+        "memory", "queue-idle-seconds", Integer(1, U32_MAX, "seconds"), 300, "Forget an empty queue that nobody used for so long."
+    ),
     # journal
     Directive("journal", "appendonly", YesNo(), False, "Keep a journal on disk."),
     Directive("journal", "appendfilename", FileName(), "disque.aof", "Name of the journal in dir.", runtime=False),
@@ -132,7 +150,9 @@ DIRECTIVES: tuple[Directive, ...] = (
         "everysec",
         "When the journal is forced to disk: each second, before each reply, or when the system likes.",
     ),
-    Directive("journal", "no-appendfsync-on-rewrite", YesNo(), False, "Do not force the journal to disk while it is being compacted."),
+    Directive(
+        "journal", "no-appendfsync-on-rewrite", YesNo(), False, "Do not force the journal to disk while it is being compacted."
+    ),
     Directive(
         "journal",
         "auto-aof-rewrite-percentage",
@@ -174,7 +194,9 @@ DIRECTIVES: tuple[Directive, ...] = (
         "TCP port for other nodes; 0: port + 10000 (port is then at most 55535).",
         runtime=False,
     ),
-    Directive("cluster", "cluster-announce-ip", Text(255), "", "Address that other nodes and clients shall use; empty: what nodes see."),
+    Directive(
+        "cluster", "cluster-announce-ip", Text(255), "", "Address that other nodes and clients shall use; empty: what nodes see."
+    ),
     Directive("cluster", "cluster-announce-port", Integer(0, 65535), 0, "Port that clients shall use; 0: port."),
     Directive("cluster", "cluster-announce-bus-port", Integer(0, 65535), 0, "Port that other nodes shall use; 0: cluster-port."),
     Directive(
@@ -186,18 +208,46 @@ DIRECTIVES: tuple[Directive, ...] = (
         secret=True,
         hidden=True,
     ),
-    Directive("cluster", "tls-cluster", YesNo(), False, "Encrypt the links between nodes, with certificates on both sides.", runtime=False),
+    Directive(
+        "cluster",
+        "tls-cluster",
+        YesNo(),
+        False,
+        "Encrypt the links between nodes, with certificates on both sides.",
+        runtime=False,
+    ),
     Directive("cluster", "tls-cert-file", Path(), "", "Certificate of this node (PEM).", runtime=False),
     Directive("cluster", "tls-key-file", Path(), "", "Private key of the certificate (PEM).", runtime=False),
-    Directive("cluster", "tls-ca-cert-file", Path(), "", "Certificates of the authorities that sign the nodes' ones (PEM).", runtime=False),
+    Directive(
+        "cluster",
+        "tls-ca-cert-file",
+        Path(),
+        "",
+        "Certificates of the authorities that sign the nodes' ones (PEM).",
+        runtime=False,
+    ),
     # logging
-    Directive("logging", "loglevel", Choice(("debug", "verbose", "notice", "warning")), "notice", "What is logged: this level and those after it."),
+    Directive(
+        "logging",
+        "loglevel",
+        Choice(("debug", "verbose", "notice", "warning")),
+        "notice",
+        "What is logged: this level and those after it.",
+    ),
     Directive("logging", "logfile", Path(), "", "File for the log; empty: standard output.", runtime=False),
     Directive("logging", "log-format", Choice(("human", "json")), "human", "Lines for people, or one JSON object a line."),
     # process
-    Directive("process", "dir", Path(), ".", "Directory of the journal, nodes.conf and relative paths. A change counts from the next start."),
+    Directive(
+        "process",
+        "dir",
+        Path(),
+        ".",
+        "Directory of the journal, nodes.conf and relative paths. A change counts from the next start.",
+    ),
     Directive("process", "daemonize", YesNo(), False, "Go to the background.", runtime=False),
-    Directive("process", "pidfile", Path(), "", "File that holds the process id while the server runs; empty: none.", runtime=False),
+    Directive(
+        "process", "pidfile", Path(), "", "File that holds the process id while the server runs; empty: none.", runtime=False
+    ),
     # watching
     Directive(
         "watching",
@@ -235,7 +285,7 @@ BY_NAME: dict[str, Directive] = {directive.name: directive for directive in DIRE
 
 SPECIAL = {
     "include": "Read another file in place; a relative path counts from the file that names it.",
-    "rename-command": "Give a command another name (rename-command OLD NEW), or none (rename-command OLD \"\").",
+    "rename-command": 'Give a command another name (rename-command OLD NEW), or none (rename-command OLD "").',
 }
 """Options that may be repeated and hold no value of their own."""
 

@@ -20,7 +20,7 @@ _SIZE = re.compile(r"([0-9]{1,19})([a-zA-Z]*)")
 
 
 class OutputLimit(NamedTuple):
-    """When a client that does not read is closed: at once above `hard_bytes`, after `soft_seconds` above `soft_bytes`; 0: never."""
+    """When a client that does not read is closed: above `hard_bytes`, or for `soft_seconds` above `soft_bytes`; 0: never."""
 
     hard_bytes: int
     soft_bytes: int
