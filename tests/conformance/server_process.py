@@ -1,0 +1,88 @@
+"""A server of our own, or the one that DISQUEUE_TEST_SERVER names, as a child process on a free port."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+START_TIMEOUT_S = 20.0
+STOP_TIMEOUT_S = 10.0
+FIRST_PORT, LAST_PORT = 10_240, 22_767  # the bus port is 10000 higher and stays below the ephemeral ports
+BUS_OFFSET = 10_000
+
+
+def foreign_server() -> str | None:
+    """The path of another server to test instead of ours."""
+    return os.environ.get("DISQUEUE_TEST_SERVER")
+
+
+def tests_original() -> bool:
+    """Whether the server under test is the original Disque, from which ours differs on purpose in places."""
+    return Path(foreign_server() or "").name == "disque-server"
+
+
+def free_port() -> int:
+    """A port that is free, and its bus port too."""
+    for _ in range(200):
+        port = random.randint(FIRST_PORT, LAST_PORT)
+        try:
+            for number in (port, port + BUS_OFFSET):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", number))
+        except OSError:
+            continue
+        return port
+    raise RuntimeError("no free port was found")
+
+
+class ServerProcess:
+    """A running server; `directory` holds its files and `output` what it printed."""
+
+    def __init__(self, directory: Path, options: tuple[str, ...] = ()) -> None:
+        self.directory = directory
+        self.options = options
+        self.output = directory / "output.log"
+        for attempt in range(3):
+            self.port = free_port()
+            if self._start():
+                return
+            if attempt == 2:
+                raise RuntimeError(f"the server did not start:\n{self.output.read_text(errors='replace')}")
+
+    def command(self) -> list[str]:
+        """The command line that starts it."""
+        foreign = foreign_server()
+        first = [foreign] if foreign else [sys.executable, "-m", "disqueue", "server"]
+        return [*first, "--port", str(self.port), "--dir", str(self.directory), "--bind", "127.0.0.1", *self.options]
+
+    def _start(self) -> bool:
+        with self.output.open("ab") as log:
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return True
+            except OSError:
+                time.sleep(0.01)
+        self.stop()
+        return False
+
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self.process.poll() is None
+
+    def stop(self) -> int:
+        """End it and return its exit code."""
+        if self.alive():
+            self.process.terminate()
+            try:
+                self.process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        return self.process.wait()
