@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
+from typing import TypeAlias
 
-Value = Union[None, int, bytes, list["Reply"]]
+Value: TypeAlias = "int | bytes | list[Reply] | None"
 
 
 @dataclass(frozen=True)

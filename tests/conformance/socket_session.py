@@ -39,7 +39,8 @@ class Connection:
         """Wait until the server closes, with nothing more sent."""
         with contextlib.suppress(ConnectionResetError):
             data = self.socket.recv(65536)
-            assert not data and not self.decoder.buffer, f"a closed connection was wanted, got {data!r}"
+            more = bytes(self.decoder.buffer) + data
+            assert not more, f"a closed connection was wanted, got {more!r}"
 
     def call(self, *request: str | bytes) -> Reply:
         """Send one request and return its reply."""

@@ -13,15 +13,13 @@ DIRECTORY = Path(__file__).parent / "transcripts"
 TRANSCRIPTS = [transcript for path in sorted(DIRECTORY.glob("*.txt")) for transcript in read_transcripts(path)]
 
 
-def parameters() -> list[object]:
-    """One parameter a transcript, marked where it differs from the original."""
-    return [
-        pytest.param(transcript, id=str(transcript), marks=[pytest.mark.differs(transcript.differs)] if transcript.differs else [])
-        for transcript in TRANSCRIPTS
-    ]
+def parameter(transcript: Transcript) -> object:
+    """The parameter of one transcript, marked where it differs from the original."""
+    marks = [pytest.mark.differs(transcript.differs)] if transcript.differs else []
+    return pytest.param(transcript, id=str(transcript), marks=marks)
 
 
-@pytest.mark.parametrize("transcript", parameters())
+@pytest.mark.parametrize("transcript", [parameter(transcript) for transcript in TRANSCRIPTS])
 def test_transcript(transcript: Transcript, session: SocketSession) -> None:
     observer = session.connection("observer")
     before = observer.call("CONFIG", "GET", "*").fields() if transcript.changes_configuration else {}
