@@ -1,0 +1,170 @@
+"""`disqueue cluster create|add`."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from disqueue.cli.cluster_status import OK, report
+from disqueue.cli.connection import Connection, ConnectionFailed, Target, join_address
+from disqueue.cli.membership import (
+    ANSWER_TIMEOUT_S,
+    POLL_S,
+    NodeView,
+    ask,
+    ask_all,
+    disagreements,
+    explore,
+    probe,
+    short,
+    wait_for,
+)
+from disqueue.cli.nodes import BUS_PORT_OFFSET
+from disqueue.cli.reply import ErrorReply
+
+_QUEUES_SHOWN = 10
+
+
+class ChangeRefused(Exception):
+    """Nothing was changed; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How long to wait for the nodes to agree, and how to tell the result."""
+
+    timeout_s: float
+    as_json: bool
+
+
+def command(target: Target, *words: str | int) -> None:
+    """Run one command at a node. Raises ChangeRefused with the node's address."""
+    try:
+        connection = Connection(target, timeout_s=ANSWER_TIMEOUT_S)
+        try:
+            connection.call(*words, timeout_s=ANSWER_TIMEOUT_S)
+        finally:
+            connection.close()
+    except (ConnectionFailed, ErrorReply) as error:
+        told = " ".join(map(str, words))
+        raise ChangeRefused(
+            f"{join_address(target.host, target.port)} did not do '{told}': {error}"
+        ) from error
+
+
+def create(targets: Sequence[Target], waiting: Waiting) -> int:
+    """Join nodes that are alone (or among themselves) into one cluster."""
+    views = _reachable_and_distinct(targets)
+    ids = {view.node_id for view in views}
+    for view in views:
+        if foreign := view.members - ids:
+            raise ChangeRefused(
+                f"{view.label} already belongs to a cluster with {len(foreign)} other node(s): use 'disqueue cluster add "
+                f"{view.label} HOST:PORT' to let others join it, or CLUSTER RESET HARD at it to take it out (this deletes its jobs)"
+            )
+    _meet(views[0], views[1:])
+    return _until_agreed(targets, waiting)
+
+
+def add(member: Target, newcomers: Sequence[Target], waiting: Waiting) -> int:
+    """Join nodes that are alone to the cluster of `member`."""
+    known = explore([member])
+    if known[0].error:
+        raise ChangeRefused(known[0].error)
+    views = _reachable_and_distinct([member, *newcomers])
+    cluster_ids = known[0].members
+    for view in views[1:]:
+        if view.members - cluster_ids - {view.node_id}:
+            raise ChangeRefused(
+                f"{view.label} already belongs to another cluster; CLUSTER RESET HARD at it takes it out (this deletes its jobs)"
+            )
+    _meet(views[0], [view for view in views[1:] if view.node_id not in cluster_ids])
+    members = [view.target for view in known if not view.error]
+    asked = {(target.host, target.port) for target in members}
+    return _until_agreed(
+        [*members, *(t for t in newcomers if (t.host, t.port) not in asked)], waiting
+    )
+
+
+def _reachable_and_distinct(targets: Sequence[Target]) -> list[NodeView]:
+    views = ask_all(targets)
+    if errors := [view.error for view in views if view.error]:
+        raise ChangeRefused("\n".join(errors))
+    by_id: dict[str, NodeView] = {}
+    for view in views:
+        twin = by_id.setdefault(view.node_id, view)
+        if twin is not view:
+            raise ChangeRefused(
+                f"{twin.label} and {view.label} have the same node id {short(view.node_id)}: they are one node, or one has a copy of "
+                "the other's nodes.conf (stop it, remove that file, start it again)"
+            )
+    loopback = [view.label for view in views if _is_loopback(view.target.host)]
+    if loopback and len(loopback) < len(views):
+        raise ChangeRefused(
+            f"{loopback[0]} is this machine only: the other nodes can't reach it under that address, name its real one"
+        )
+    return views
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _meet(first: NodeView, others: Sequence[NodeView]) -> None:
+    for other in others:
+        if other.node_id not in first.members:
+            command(
+                first.target, "CLUSTER", "MEET", other.target.host, other.target.port
+            )
+
+
+def _until_agreed(targets: Sequence[Target], waiting: Waiting) -> int:
+    """Wait until all see all, then report; after the deadline say what is in the way."""
+    views: list[NodeView] = []
+
+    def agreed() -> bool:
+        views[:] = ask_all(targets)
+        everyone = {view.node_id for view in views}
+        return not disagreements(views) and all(
+            view.members >= everyone for view in views
+        )
+
+    if wait_for(agreed, waiting.timeout_s):
+        return report(views, as_json=waiting.as_json)
+    problems = [
+        f"no agreement after {waiting.timeout_s:g} seconds",
+        *disagreements(views),
+        *_strangers(views),
+        *_closed_bus_ports(views),
+    ]
+    return report(views, as_json=waiting.as_json, problems=problems)
+
+
+def _strangers(views: Sequence[NodeView]) -> list[str]:
+    """Nodes that were to be joined and know nobody: their handshake failed."""
+    lonely = [view for view in views if not view.error and len(view.members) == 1]
+    return [
+        f"{view.label} knows no other node: the handshake failed. Check that all nodes have the same cluster secret (and TLS settings), "
+        "that the bus ports are open between them, and the log of this node"
+        for view in lonely
+    ]
+
+
+def _closed_bus_ports(views: Sequence[NodeView]) -> list[str]:
+    found = []
+    for view in views:
+        port = int(
+            view.info.get("cluster_bus_port", view.target.port + BUS_PORT_OFFSET)
+        )
+        if not view.error and (reason := probe(view.target.host, port)):
+            found.append(
+                f"the bus port {join_address(view.target.host, port)} can't be reached from here: {reason}"
+            )
+    return found
+
+

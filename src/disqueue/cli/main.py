@@ -1,0 +1,154 @@
+"""`disqueue …`: finds the subcommand and hands it the rest of the arguments."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from disqueue import __version__
+
+
+class Subcommand(NamedTuple):
+    """A word after `disqueue`; `module` has `run(argv: list[str]) -> int`."""
+
+    name: str
+    module: str
+    summary: str
+
+
+SUBCOMMANDS = (
+    Subcommand(
+        "server",
+        "disqueue.server.main",
+        "run a node: server [CONF] [--option value ...]",
+    ),
+    Subcommand(
+        "cli",
+        "disqueue.cli.client",
+        "talk to a server: interactive, one command, or from a pipe",
+    ),
+    Subcommand(
+        "demo",
+        "disqueue.cli.demo",
+        "start a server and watch a day of jobs in a quarter of a minute",
+    ),
+    Subcommand(
+        "cluster",
+        "disqueue.cli.cluster",
+        "create, inspect and change a cluster; run one on this machine",
+    ),
+    Subcommand(
+        "worker",
+        "disqueue.client.worker",
+        "run a function or a program for each job of a queue",
+    ),
+    Subcommand("bench", "disqueue.cli.bench", "measure a running server"),
+    Subcommand(
+        "check-journal", "disqueue.journal.check", "check and repair a journal on disk"
+    ),
+    Subcommand(
+        "simulate",
+        "disqueue.simulation.main",
+        "run a simulated cluster with faults from a seed",
+    ),
+)
+
+# Compiled when this one is: the build compiles all hot modules or none.
+_HOT_MODULE = "disqueue.core.job"
+INTERRUPTED = 130  # the shell's status for a program ended by Ctrl-C
+
+
+def available_subcommands() -> dict[str, Subcommand]:
+    """Those whose module is part of this installation."""
+    return {
+        entry.name: entry for entry in SUBCOMMANDS if _find(entry.module) is not None
+    }
+
+
+def _find(module: str) -> str | None:
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        return None
+    return spec.origin if spec else None
+
+
+def version_line() -> str:
+    origin = _find(_HOT_MODULE) or ""
+    form = "plain Python" if origin.endswith(".py") or not origin else "compiled"
+    return f"disqueue {__version__} ({form}, Python {sys.version.split()[0]})"
+
+
+class _VersionAction(argparse.Action):
+    """Works out the version line only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(version_line())
+        parser.exit()
+
+
+def make_parser() -> argparse.ArgumentParser:
+    commands = available_subcommands()
+    width = max(map(len, commands)) + 2
+    parser = argparse.ArgumentParser(
+        prog="disqueue",
+        usage="disqueue COMMAND [argument ...]",
+        description="A distributed, in-memory message broker for jobs.\n\ncommands:\n"
+        + "".join(
+            f"  {entry.name:<{width}}{entry.summary}\n" for entry in commands.values()
+        )
+        + "\n'disqueue COMMAND --help' tells more about one.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "-v",
+        "--version",
+        action=_VersionAction,
+        nargs=0,
+        help="show the version, and whether this is the compiled form",
+    )
+    parser.add_argument(
+        "command", choices=commands, metavar="COMMAND", help=argparse.SUPPRESS
+    )
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry of `disqueue` and `python -m disqueue`; returns the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    entry = available_subcommands().get(words[0]) if words else None
+    if entry is None:
+        parser = make_parser()
+        if not words:
+            parser.print_help()
+            return 2
+        parser.parse_args(words)  # shows help, version or the error, and exits
+        return 2
+    return _guarded(entry.module, words[1:])
+
+
+def server_main() -> int:
+    """Entry of `disqueue-server`."""
+    return _guarded("disqueue.server.main", sys.argv[1:])
+
+
+def _guarded(module: str, argv: list[str]) -> int:
+    """Run a subcommand; Ctrl-C and a closed pipe end it without a traceback."""
+    run: Callable[[list[str]], int] = importlib.import_module(module).run
+    try:
+        status = run(argv)
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Nobody reads the output any more; keep the interpreter from complaining when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
