@@ -8,17 +8,7 @@ from collections.abc import Callable, Sequence
 from disqueue.cli.connection import ConnectionFailed
 from disqueue.cli.hints import explain_connection, explain_error
 from disqueue.cli.oneshot import run_command, run_lines
-from disqueue.cli.options import (
-    COMMAND,
-    LATENCY,
-    LATENCY_HISTORY,
-    PIPE,
-    STAT,
-    Options,
-    UsageWanted,
-    make_parser,
-    parse_options,
-)
+from disqueue.cli.options import COMMAND, LATENCY, LATENCY_HISTORY, PIPE, STAT, Options, UsageWanted, make_parser, parse_options
 from disqueue.cli.pipe import run_pipe
 from disqueue.cli.reply import ErrorReply
 from disqueue.cli.watch import run_latency, run_stat
@@ -28,9 +18,8 @@ def _run_commands(options: Options) -> int:
     if options.command:
         return run_command(options)
     if sys.stdin.isatty():
-        from disqueue.cli.interactive import (
-            run_interactive,  # prompt_toolkit takes 100 ms to import
-        )
+        # prompt_toolkit takes 100 ms to import: only for a terminal.
+        from disqueue.cli.interactive import run_interactive  # noqa: PLC0415
 
         return run_interactive(options)
     return run_lines(options, sys.stdin)

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from disqueue.cli.cluster_status import OK, report
+from disqueue.cli.cluster_status import report
 from disqueue.cli.connection import Connection, ConnectionFailed, Target, join_address
-from disqueue.cli.membership import (
-    ANSWER_TIMEOUT_S,
-    POLL_S,
-    NodeView,
-    ask,
-    ask_all,
-    disagreements,
-    explore,
-    probe,
-    short,
-    wait_for,
-)
+from disqueue.cli.membership import ANSWER_TIMEOUT_S, NodeView, ask_all, disagreements, explore, probe, short, wait_for
 from disqueue.cli.nodes import BUS_PORT_OFFSET
 from disqueue.cli.reply import ErrorReply
 
@@ -49,9 +37,7 @@ def command(target: Target, *words: str | int) -> None:
             connection.close()
     except (ConnectionFailed, ErrorReply) as error:
         told = " ".join(map(str, words))
-        raise ChangeRefused(
-            f"{join_address(target.host, target.port)} did not do '{told}': {error}"
-        ) from error
+        raise ChangeRefused(f"{join_address(target.host, target.port)} did not do '{told}': {error}") from error
 
 
 def create(targets: Sequence[Target], waiting: Waiting) -> int:
@@ -61,8 +47,8 @@ def create(targets: Sequence[Target], waiting: Waiting) -> int:
     for view in views:
         if foreign := view.members - ids:
             raise ChangeRefused(
-                f"{view.label} already belongs to a cluster with {len(foreign)} other node(s): use 'disqueue cluster add "
-                f"{view.label} HOST:PORT' to let others join it, or CLUSTER RESET HARD at it to take it out (this deletes its jobs)"
+                f"{view.label} is in a cluster with {len(foreign)} other node(s): 'disqueue cluster add {view.label} "
+                "HOST:PORT' lets others join it, CLUSTER RESET HARD at it takes it out (this deletes its jobs)"
             )
     _meet(views[0], views[1:])
     return _until_agreed(targets, waiting)
@@ -83,9 +69,7 @@ def add(member: Target, newcomers: Sequence[Target], waiting: Waiting) -> int:
     _meet(views[0], [view for view in views[1:] if view.node_id not in cluster_ids])
     members = [view.target for view in known if not view.error]
     asked = {(target.host, target.port) for target in members}
-    return _until_agreed(
-        [*members, *(t for t in newcomers if (t.host, t.port) not in asked)], waiting
-    )
+    return _until_agreed([*members, *(t for t in newcomers if (t.host, t.port) not in asked)], waiting)
 
 
 def _reachable_and_distinct(targets: Sequence[Target]) -> list[NodeView]:
@@ -97,8 +81,8 @@ def _reachable_and_distinct(targets: Sequence[Target]) -> list[NodeView]:
         twin = by_id.setdefault(view.node_id, view)
         if twin is not view:
             raise ChangeRefused(
-                f"{twin.label} and {view.label} have the same node id {short(view.node_id)}: they are one node, or one has a copy of "
-                "the other's nodes.conf (stop it, remove that file, start it again)"
+                f"{twin.label} and {view.label} have the same node id {short(view.node_id)}: one node, or one with a copy "
+                "of the other's nodes.conf (stop it, remove that file, start it again)"
             )
     loopback = [view.label for view in views if _is_loopback(view.target.host)]
     if loopback and len(loopback) < len(views):
@@ -118,9 +102,7 @@ def _is_loopback(host: str) -> bool:
 def _meet(first: NodeView, others: Sequence[NodeView]) -> None:
     for other in others:
         if other.node_id not in first.members:
-            command(
-                first.target, "CLUSTER", "MEET", other.target.host, other.target.port
-            )
+            command(first.target, "CLUSTER", "MEET", other.target.host, other.target.port)
 
 
 def _until_agreed(targets: Sequence[Target], waiting: Waiting) -> int:
@@ -130,9 +112,7 @@ def _until_agreed(targets: Sequence[Target], waiting: Waiting) -> int:
     def agreed() -> bool:
         views[:] = ask_all(targets)
         everyone = {view.node_id for view in views}
-        return not disagreements(views) and all(
-            view.members >= everyone for view in views
-        )
+        return not disagreements(views) and all(view.members >= everyone for view in views)
 
     if wait_for(agreed, waiting.timeout_s):
         return report(views, as_json=waiting.as_json)
@@ -149,8 +129,8 @@ def _strangers(views: Sequence[NodeView]) -> list[str]:
     """Nodes that were to be joined and know nobody: their handshake failed."""
     lonely = [view for view in views if not view.error and len(view.members) == 1]
     return [
-        f"{view.label} knows no other node: the handshake failed. Check that all nodes have the same cluster secret (and TLS settings), "
-        "that the bus ports are open between them, and the log of this node"
+        f"{view.label} knows no other node: the handshake failed. Check that all nodes have the same cluster secret "
+        "(and TLS settings), that the bus ports are open between them, and the log of this node"
         for view in lonely
     ]
 
@@ -158,13 +138,7 @@ def _strangers(views: Sequence[NodeView]) -> list[str]:
 def _closed_bus_ports(views: Sequence[NodeView]) -> list[str]:
     found = []
     for view in views:
-        port = int(
-            view.info.get("cluster_bus_port", view.target.port + BUS_PORT_OFFSET)
-        )
+        port = int(view.info.get("cluster_bus_port", view.target.port + BUS_PORT_OFFSET))
         if not view.error and (reason := probe(view.target.host, port)):
-            found.append(
-                f"the bus port {join_address(view.target.host, port)} can't be reached from here: {reason}"
-            )
+            found.append(f"the bus port {join_address(view.target.host, port)} can't be reached from here: {reason}")
     return found
-
-

@@ -23,13 +23,9 @@ def forget(member: Target, who: str, waiting: Waiting, *, force: bool) -> int:
     lost = next((view for view in views if view.node_id == node_id), None)
     if lost is not None and not force:
         _refuse_if_needed(lost)
-    remaining = [
-        view.target for view in views if not view.error and view.node_id != node_id
-    ]
+    remaining = [view.target for view in views if not view.error and view.node_id != node_id]
     if not remaining:
-        raise ChangeRefused(
-            f"{who} is the only node that answers: a node can't forget itself"
-        )
+        raise ChangeRefused(f"{who} is the only node that answers: a node can't forget itself")
     views_left: list[NodeView] = []
 
     def forgotten() -> bool:
@@ -43,33 +39,19 @@ def forget(member: Target, who: str, waiting: Waiting, *, force: bool) -> int:
     if wait_for(forgotten, waiting.timeout_s):
         return report(views_left, as_json=waiting.as_json)
     holders = ", ".join(view.label for view in views_left if node_id in view.peers)
-    return report(
-        views_left,
-        as_json=waiting.as_json,
-        problems=[f"{short(node_id)} is still known to {holders}"],
-    )
+    return report(views_left, as_json=waiting.as_json, problems=[f"{short(node_id)} is still known to {holders}"])
 
 
 def _find_node(views: Sequence[NodeView], who: str) -> str:
     """The id of the node meant by `who`."""
     found = {view.node_id for view in views if view.node_id and view.label == who}
     for view in views:
-        found |= {
-            peer.node_id
-            for peer in view.peers.values()
-            if join_address(peer.host, peer.port) == who
-        }
-        found |= {
-            peer.node_id
-            for peer in view.peers.values()
-            if len(who) >= 4 and peer.node_id.startswith(who)
-        }
+        found |= {peer.node_id for peer in view.peers.values() if join_address(peer.host, peer.port) == who}
+        found |= {peer.node_id for peer in view.peers.values() if len(who) >= 4 and peer.node_id.startswith(who)}
     if len(found) == 1:
         return found.pop()
     if found:
-        raise ChangeRefused(
-            f"'{who}' means more than one node ({', '.join(sorted(found))}): give the whole id"
-        )
+        raise ChangeRefused(f"'{who}' means more than one node ({', '.join(sorted(found))}): give the whole id")
     raise ChangeRefused(
         f"no node '{who}' in this cluster: give HOST:PORT, or a node id (4 or more characters) as 'status' shows it"
     )
@@ -114,15 +96,9 @@ def leave(target: Target, waiting: Waiting, *, stay: bool, shutdown: bool) -> in
     if shutdown:
         _shut_down(target)
     if not waiting.as_json:
-        ending = (
-            "and was stopped"
-            if shutdown
-            else f"and can be stopped: disqueue cli -h {target.host} -p {target.port} SHUTDOWN"
-        )
+        ending = "and was stopped" if shutdown else f"and can be stopped: disqueue cli -h {target.host} -p {target.port} SHUTDOWN"
         print(f"{label} holds no job {ending}")
-        print(
-            f"then let the others drop it: disqueue cluster forget OTHER:PORT {short(view.node_id)}"
-        )
+        print(f"then let the others drop it: disqueue cluster forget OTHER:PORT {short(view.node_id)}")
         return OK
     return report([view], as_json=True)
 
@@ -135,9 +111,7 @@ def _shut_down(target: Target) -> None:
     try:
         connection.call("SHUTDOWN", timeout_s=ANSWER_TIMEOUT_S)
     except ErrorReply as error:
-        raise ChangeRefused(
-            f"{join_address(target.host, target.port)} did not stop: {error}"
-        ) from error
+        raise ChangeRefused(f"{join_address(target.host, target.port)} did not stop: {error}") from error
     except ConnectionFailed:
         pass  # the connection ends with the server
     finally:
@@ -149,9 +123,7 @@ def _tell_what_holds_it(view: NodeView, jobs: int, waiting: Waiting) -> int:
         f"{view.label} still holds {jobs} jobs after {waiting.timeout_s:g} seconds; it goes on leaving",
         *_queue_lines(view),
     ]
-    problems.append(
-        "consume them, delete them, or wait on with the same command; --stay takes the leaving back"
-    )
+    problems.append("consume them, delete them, or wait on with the same command; --stay takes the leaving back")
     return report([view], as_json=waiting.as_json, problems=problems)
 
 
@@ -166,7 +138,7 @@ def _queue_lines(view: NodeView) -> list[str]:
     except (ConnectionFailed, ErrorReply):
         return []
     if not lengths:
-        return ["none of them is queued: they are with workers, delayed, or acknowledged and not yet confirmed by all their owners"]
+        return ["none is queued: they are with workers, delayed, or acknowledged and not yet confirmed by all their owners"]
     shown = [f"queue {name}: {length} jobs" for length, name in lengths[:_QUEUES_SHOWN]]
     return shown + ([f"and {len(lengths) - _QUEUES_SHOWN} queues more"] if len(lengths) > _QUEUES_SHOWN else [])
 

@@ -27,13 +27,8 @@ def run_local(
 ) -> int:
     """Start, join, watch, stop. Without a directory a temporary one is used and removed at the end."""
     with contextlib.ExitStack() as stack:
-        base = directory or Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="disqueue-"))
-        )
-        nodes = [
-            LocalNode(port + number, base / f"node-{port + number}", options, command)
-            for number in range(count)
-        ]
+        base = directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="disqueue-")))
+        nodes = [LocalNode(port + number, base / f"node-{port + number}", options, command) for number in range(count)]
         stack.enter_context(_stopped_at_end(nodes))
         stop = stack.enter_context(_stop_event())
         try:
@@ -46,9 +41,7 @@ def run_local(
         status = create([node.target for node in nodes], waiting)
         if status:
             return status
-        print(
-            f"directory: {base} ({'removed at the end' if directory is None else 'kept'}); each node's log is server.log there"
-        )
+        print(f"directory: {base} ({'removed at the end' if directory is None else 'kept'}); each node's log is server.log there")
         print("Ctrl-C stops all", flush=True)
         return _watch(nodes, stop)
 
@@ -59,10 +52,7 @@ def _stopped_at_end(nodes: Sequence[LocalNode]) -> Iterator[None]:
         yield
     finally:
         for node in stop_all(nodes):
-            print(
-                f"the node on port {node.port} did not stop in time and was killed",
-                file=sys.stderr,
-            )
+            print(f"the node on port {node.port} did not stop in time and was killed", file=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -85,9 +75,7 @@ def _watch(nodes: Sequence[LocalNode], stop: threading.Event) -> int:
         for node in [node for node in running if node.status is not None]:
             running.remove(node)
             print(
-                f"the node on port {node.port} ended with status {node.status}:\n{node.log_tail()}",
-                file=sys.stderr,
-                flush=True,
+                f"the node on port {node.port} ended with status {node.status}:\n{node.log_tail()}", file=sys.stderr, flush=True
             )
         if not running:
             print("no node is left", file=sys.stderr)

@@ -15,21 +15,11 @@ from disqueue.cli.membership import NodeView, disagreements, short
 OK, PROBLEMS = 0, 1
 
 
-def report(
-    views: Sequence[NodeView], *, as_json: bool, problems: list[str] | None = None
-) -> int:
+def report(views: Sequence[NodeView], *, as_json: bool, problems: list[str] | None = None) -> int:
     """Print what the nodes say and what is wrong; returns the exit status."""
     found = disagreements(views) if problems is None else problems
     if as_json:
-        print(
-            json.dumps(
-                {
-                    "agree": not found,
-                    "nodes": [_node_json(view, views) for view in views],
-                    "problems": found,
-                }
-            )
-        )
+        print(json.dumps({"agree": not found, "nodes": [_node_json(view, views) for view in views], "problems": found}))
         return PROBLEMS if found else OK
     console().print(_table(views))
     for problem in found:
@@ -42,9 +32,7 @@ def report(
 
 def console() -> Console:
     """Rich output; where no terminal is, wide enough that no cell is cut."""
-    return Console(
-        highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 160
-    )
+    return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 160)
 
 
 def _state(view: NodeView) -> str:
@@ -57,45 +45,18 @@ def _seen_by(view: NodeView, views: Sequence[NodeView]) -> tuple[int, int]:
     """How many of the other nodes that answered have this one as a healthy member, and how many there are."""
     others = [other for other in views if other is not view and not other.error]
     if view.node_id:
-        seen = [
-            other
-            for other in others
-            if view.node_id in other.peers and not other.peers[view.node_id].trouble
-        ]
+        seen = [other for other in others if view.node_id in other.peers and not other.peers[view.node_id].trouble]
     else:
         address = (view.target.host, view.target.port)
-        seen = [
-            o
-            for o in others
-            if any(
-                (p.host, p.port) == address and not p.trouble for p in o.peers.values()
-            )
-        ]
+        seen = [o for o in others if any((p.host, p.port) == address and not p.trouble for p in o.peers.values())]
     return len(seen), len(others)
 
 
 def _table(views: Sequence[NodeView]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    columns = (
-        "node",
-        "address",
-        "state",
-        "seen by",
-        "knows",
-        "jobs",
-        "queues",
-        "memory",
-        "clients",
-        "version",
-    )
+    columns = ("node", "address", "state", "seen by", "knows", "jobs", "queues", "memory", "clients", "version")
     for column in columns:
-        table.add_column(
-            column,
-            no_wrap=True,
-            justify="right"
-            if column in ("jobs", "queues", "memory", "clients")
-            else "left",
-        )
+        table.add_column(column, no_wrap=True, justify="right" if column in ("jobs", "queues", "memory", "clients") else "left")
     for view in views:
         seen, others = _seen_by(view, views)
         field = view.info.get

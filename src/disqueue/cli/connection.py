@@ -53,9 +53,7 @@ def parse_address(text: str) -> tuple[str, int]:
     if text.startswith("["):
         host, closing, rest = text[1:].partition("]")
         if not closing or (rest and not rest.startswith(":")):
-            raise AddressError(
-                f"'{text}' is no address: write [::1]:{DEFAULT_PORT} for IPv6"
-            )
+            raise AddressError(f"'{text}' is no address: write [::1]:{DEFAULT_PORT} for IPv6")
         port_text = rest[1:]
     elif text.count(":") == 1:
         host, _, port_text = text.partition(":")
@@ -72,9 +70,7 @@ def parse_url(url: str) -> Target:
     """`disque://[:password@]host[:port]` or `unix://[:password@]/path`. Of several hosts the first is taken."""
     parts = urlsplit(url)
     if parts.scheme not in ("disque", "disqueue", "redis", "unix"):
-        raise AddressError(
-            f"'{url}' is no address: write disque://[:password@]host:port or unix:///path/to/socket"
-        )
+        raise AddressError(f"'{url}' is no address: write disque://[:password@]host:port or unix:///path/to/socket")
     userinfo, _, hosts = parts.netloc.rpartition("@")
     password = unquote(userinfo.partition(":")[2] or userinfo)
     if parts.scheme == "unix":
@@ -85,11 +81,7 @@ def parse_url(url: str) -> Target:
 
 def default_target(environment: Mapping[str, str] = os.environ) -> Target:
     """The target that DISQUEUE_URL and DISQUEUE_AUTH name, else the local default."""
-    target = (
-        parse_url(environment["DISQUEUE_URL"])
-        if environment.get("DISQUEUE_URL")
-        else Target()
-    )
+    target = parse_url(environment["DISQUEUE_URL"]) if environment.get("DISQUEUE_URL") else Target()
     if environment.get("DISQUEUE_AUTH"):
         target = replace(target, password=environment["DISQUEUE_AUTH"])
     return target
@@ -108,9 +100,7 @@ class Connection:
     Raises ConnectionFailed when there is no connection (also when authentication fails) and whenever it is lost.
     """
 
-    def __init__(
-        self, target: Target, *, protocol: int = 2, timeout_s: float = CONNECT_TIMEOUT_S
-    ) -> None:
+    def __init__(self, target: Target, *, protocol: int = 2, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
         self.target = target
         self._reader = ReplyReader()
         self.socket = _open_socket(target, timeout_s)
@@ -122,20 +112,13 @@ class Connection:
 
     def _greet(self, protocol: int) -> None:
         if self.target.password:
-            reply = self.execute(
-                [b"AUTH", os.fsencode(self.target.password)],
-                timeout_s=GREETING_TIMEOUT_S,
-            )
+            reply = self.execute([b"AUTH", os.fsencode(self.target.password)], timeout_s=GREETING_TIMEOUT_S)
             if isinstance(reply, ErrorReply) and "no password is set" not in reply.text:
-                raise ConnectionFailed(
-                    f"{self.target.label} refuses the password: {reply.text}"
-                )
+                raise ConnectionFailed(f"{self.target.label} refuses the password: {reply.text}")
         if protocol == 3:
             reply = self.execute([b"HELLO", b"3"], timeout_s=GREETING_TIMEOUT_S)
             if isinstance(reply, ErrorReply):
-                raise ConnectionFailed(
-                    f"{self.target.label} does not speak RESP3: {reply.text}"
-                )
+                raise ConnectionFailed(f"{self.target.label} does not speak RESP3: {reply.text}")
 
     def close(self) -> None:
         self.socket.close()
@@ -156,9 +139,7 @@ class Connection:
             try:
                 reply = self._reader.next_reply()
             except ReplyFault as fault:
-                raise ConnectionFailed(
-                    f"{self.target.label} does not speak the protocol: {fault}"
-                ) from fault
+                raise ConnectionFailed(f"{self.target.label} does not speak the protocol: {fault}") from fault
             if not isinstance(reply, Incomplete):
                 return reply
             self._receive(deadline)
@@ -171,9 +152,7 @@ class Connection:
             self.socket.settimeout(left)
             data = self.socket.recv(_RECEIVE_BYTES)
         except TimeoutError:
-            raise ConnectionFailed(
-                f"{self.target.label} gave no answer in time"
-            ) from None
+            raise ConnectionFailed(f"{self.target.label} gave no answer in time") from None
         except OSError as error:
             raise self._lost(error) from error
         finally:
@@ -206,9 +185,7 @@ class Connection:
 
     def _lost(self, error: OSError | None) -> ConnectionFailed:
         cause = f": {_reason(error)}" if error else " by the server"
-        return ConnectionFailed(
-            f"the connection to {self.target.label} was closed{cause}"
-        )
+        return ConnectionFailed(f"the connection to {self.target.label} was closed{cause}")
 
 
 def _word(word: bytes | str | int) -> bytes:
@@ -223,15 +200,9 @@ def _open_socket(target: Target, timeout_s: float) -> socket.socket:
     try:
         opened = _connect(target, timeout_s)
     except TimeoutError as error:
-        raise ConnectionFailed(
-            f"can't connect to {target.label}: no answer within {timeout_s:g} seconds"
-        ) from error
+        raise ConnectionFailed(f"can't connect to {target.label}: no answer within {timeout_s:g} seconds") from error
     except (OSError, UnicodeError) as error:
-        reason = (
-            _reason(error)
-            if isinstance(error, OSError)
-            else "the host name is not valid"
-        )
+        reason = _reason(error) if isinstance(error, OSError) else "the host name is not valid"
         raise ConnectionFailed(f"can't connect to {target.label}: {reason}") from error
     opened.settimeout(None)
     return opened

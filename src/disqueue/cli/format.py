@@ -11,28 +11,13 @@ from disqueue.cli.shapes import is_plain_text, shape_for_json, shape_for_termina
 
 TERMINAL, RAW, CSV, JSON = "terminal", "raw", "csv", "json"
 
-_ESCAPES = {
-    "\\": "\\\\",
-    '"': '\\"',
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\a": "\\a",
-    "\b": "\\b",
-}
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\a": "\\a", "\b": "\\b"}
 
 
-def format_reply(
-    style: str, words: Sequence[bytes], reply: Reply, delimiter: bytes = b"\n"
-) -> bytes:
+def format_reply(style: str, words: Sequence[bytes], reply: Reply, delimiter: bytes = b"\n") -> bytes:
     """`reply` to the command `words` in a style, with its line end."""
     if style == JSON:
-        return (
-            json.dumps(
-                to_json(shape_for_json(words, reply)), ensure_ascii=False
-            ).encode("utf-8", "backslashreplace")
-            + b"\n"
-        )
+        return json.dumps(to_json(shape_for_json(words, reply)), ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
     if style == CSV:
         return to_csv(reply).encode("utf-8", "surrogateescape") + b"\n"
     if style == RAW:
@@ -51,10 +36,7 @@ def quote(text: bytes) -> str:
         elif character.isprintable():
             quoted.append(character)
         else:
-            quoted += [
-                f"\\x{byte:02x}"
-                for byte in character.encode("utf-8", "surrogateescape")
-            ]
+            quoted += [f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape")]
     return "".join([*quoted, '"'])
 
 
@@ -87,18 +69,13 @@ def _name(name: Reply) -> str:
     return name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else str(name)
 
 
-def _lines(
-    items: list[tuple[str, Reply]], indent: str, empty: str, *, left: bool
-) -> str:
+def _lines(items: list[tuple[str, Reply]], indent: str, empty: str, *, left: bool) -> str:
     if not items:
         return empty
     width = max(len(label) for label, _ in items)
     deeper = indent + " " * (width + 1)
     labels = (label.ljust(width) if left else label.rjust(width) for label, _ in items)
-    return f"\n{indent}".join(
-        f"{label} {to_terminal(item, deeper)}"
-        for label, (_, item) in zip(labels, items, strict=True)
-    )
+    return f"\n{indent}".join(f"{label} {to_terminal(item, deeper)}" for label, (_, item) in zip(labels, items, strict=True))
 
 
 def to_raw(reply: Reply, delimiter: bytes) -> bytes:
@@ -115,9 +92,7 @@ def to_raw(reply: Reply, delimiter: bytes) -> bytes:
         case int() | float():
             return str(reply).encode()
         case MapReply():
-            return delimiter.join(
-                to_raw(item, delimiter) for pair in reply.pairs for item in pair
-            )
+            return delimiter.join(to_raw(item, delimiter) for pair in reply.pairs for item in pair)
         case _:
             return delimiter.join(to_raw(item, delimiter) for item in reply)
 
@@ -164,11 +139,3 @@ def json_text(text: bytes) -> object:
         return text.decode()
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(text).decode()}
-
-
-def _name(name: Reply) -> str:
-    return (
-        name.decode("utf-8", "backslashreplace")
-        if isinstance(name, bytes)
-        else str(name)
-    )

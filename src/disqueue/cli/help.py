@@ -28,17 +28,11 @@ exit, quit         leave (so does Ctrl-D); Ctrl-C stops a command that waits\
 @functools.cache
 def command_table() -> dict[str, CommandHelp]:
     """All commands by upper-case name."""
-    from disqueue.commands.table import (
-        COMMANDS,  # imports the broker: only when help is wanted
-    )
+    # The table imports the whole broker: only when help is wanted.
+    from disqueue.commands.table import COMMANDS  # noqa: PLC0415
 
     entries = (
-        CommandHelp(
-            _text(command.name).upper(),
-            _text(command.syntax),
-            _text(command.summary),
-            _text(command.group),
-        )
+        CommandHelp(_text(command.name).upper(), _text(command.syntax), _text(command.summary), _text(command.group))
         for command in COMMANDS.values()
     )
     return {entry.name: entry for entry in sorted(entries)}
@@ -61,29 +55,20 @@ def help_text(topic: str) -> str:
     entry = command_table().get(topic.upper())
     if entry is None:
         return f"no command '{topic}'; 'help' shows where to look"
-    return (
-        f"{entry.name} {entry.syntax}".rstrip()
-        + f"\n  {entry.summary}\n  group: @{entry.group}"
-    )
+    return f"{entry.name} {entry.syntax}".rstrip() + f"\n  {entry.summary}\n  group: @{entry.group}"
 
 
 def _group_text(group: str) -> str:
     entries = [entry for entry in command_table().values() if entry.group == group]
     if not entries:
-        return f"no group '@{group}'; there are " + " ".join(
-            f"@{name}" for name in groups()
-        )
+        return f"no group '@{group}'; there are " + " ".join(f"@{name}" for name in groups())
     width = max(len(entry.name) for entry in entries)
     return "\n".join(f"{entry.name:<{width}}  {entry.summary}" for entry in entries)
 
 
 def matching_commands(prefix: str) -> list[CommandHelp]:
     """Commands that start with what was typed, in any case."""
-    return [
-        entry
-        for name, entry in command_table().items()
-        if name.startswith(prefix.upper())
-    ]
+    return [entry for name, entry in command_table().items() if name.startswith(prefix.upper())]
 
 
 def syntax_hint(line: str) -> str:

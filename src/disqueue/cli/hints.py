@@ -21,10 +21,7 @@ _HINTS = {
 }
 _TEXT_HINTS = (
     ("unknown command", "'disqueue cli' and then 'help' lists the commands"),
-    (
-        "wrong number of arguments",
-        "'disqueue cli' and then 'help <command>' shows what the command takes",
-    ),
+    ("wrong number of arguments", "'disqueue cli' and then 'help <command>' shows what the command takes"),
 )
 
 
@@ -44,14 +41,8 @@ def explain_connection(error: ConnectionFailed, target: Target) -> str:
     if "can't connect" not in str(error):
         return str(error)
     if target.socket_path:
-        advice = (
-            "check that a server with 'unixsocket' runs, and the path given with -s"
-        )
+        advice = "check that a server with 'unixsocket' runs, and the path given with -s"
     else:
-        start = (
-            "disqueue server"
-            if target.port == DEFAULT_PORT
-            else f"disqueue server --port {target.port}"
-        )
+        start = "disqueue server" if target.port == DEFAULT_PORT else f"disqueue server --port {target.port}"
         advice = f"start a server with '{start}', or name another one with -h HOST -p PORT or DISQUEUE_URL"
     return f"{error}\n  hint: {advice}"

@@ -12,11 +12,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input import Input
-from prompt_toolkit.layout.processors import (
-    Processor,
-    Transformation,
-    TransformationInput,
-)
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.output import Output
 from prompt_toolkit.shortcuts import clear
 
@@ -25,7 +21,7 @@ from disqueue.cli.help import groups, help_text, matching_commands, syntax_hint
 from disqueue.cli.hints import explain_connection
 from disqueue.cli.options import Options
 from disqueue.cli.session import Printer, Session
-from disqueue.cli.words import QuotingError, split_words
+from disqueue.config.words import split_words
 
 HISTORY_FILE = "~/.disqueue_history"
 SLOW_S = 0.5
@@ -50,25 +46,15 @@ class _History(FileHistory):
 class _CommandCompleter(Completer):
     """Command names at the first word, topics after `help`."""
 
-    def get_completions(
-        self, document: Document, complete_event: CompleteEvent
-    ) -> Iterable[Completion]:
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         before = document.text_before_cursor.lstrip()
         words = before.split(" ")
         typed = words[-1]
         if len(words) == 1:
-            yield from (
-                Completion(word, -len(typed))
-                for word in _LOCAL_WORDS
-                if typed and word.startswith(typed)
-            )
+            yield from (Completion(word, -len(typed)) for word in _LOCAL_WORDS if typed and word.startswith(typed))
         elif words[0] == "help" and len(words) == 2:
             topics = (f"@{group}" for group in groups())
-            yield from (
-                Completion(topic, -len(typed))
-                for topic in topics
-                if topic.startswith(typed)
-            )
+            yield from (Completion(topic, -len(typed)) for topic in topics if topic.startswith(typed))
         else:
             return
         for entry in matching_commands(typed):
@@ -78,9 +64,7 @@ class _CommandCompleter(Completer):
 class _SyntaxHint(Processor):
     """Shows in grey, after the cursor, what the command still takes."""
 
-    def apply_transformation(
-        self, transformation_input: TransformationInput
-    ) -> Transformation:
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         document = transformation_input.document
         fragments = transformation_input.fragments
         if document.is_cursor_at_the_end and (text := syntax_hint(document.text)):
@@ -92,9 +76,7 @@ class _SyntaxHint(Processor):
 class Shell:
     """Reads lines, runs them, until the end."""
 
-    def __init__(
-        self, options: Options, *, terminal: tuple[Input, Output] | None = None
-    ) -> None:
+    def __init__(self, options: Options, *, terminal: tuple[Input, Output] | None = None) -> None:
         self._session = Session(options.target, options.protocol)
         self._printer = Printer(options.style, options.delimiter)
         self._prompt: PromptSession[str] = PromptSession(
@@ -110,24 +92,18 @@ class Shell:
         self._connect()
         while True:
             try:
-                words = split_words(self._prompt.prompt(self._prompt_text()))
+                words = _split(self._prompt.prompt(self._prompt_text()), self._printer)
                 if words and not self._run_words(words):
                     break
             except KeyboardInterrupt:
                 continue
             except EOFError:
                 break
-            except QuotingError as error:
-                self._printer.say(f"(error) {error}")
         self._session.close()
         return 0
 
     def _prompt_text(self) -> str:
-        return (
-            f"{self._session.target.label}> "
-            if self._session.connected
-            else "not connected> "
-        )
+        return f"{self._session.target.label}> " if self._session.connected else "not connected> "
 
     def _connect(self) -> None:
         try:
@@ -162,12 +138,7 @@ class Shell:
             self._printer.say(f"(error) {error}")
             return
         self._session.close()
-        self._session.target = replace(
-            self._session.target,
-            host=words[0].decode("utf-8", "replace"),
-            port=port,
-            socket_path="",
-        )
+        self._session.target = replace(self._session.target, host=words[0].decode("utf-8", "replace"), port=port, socket_path="")
         self._connect()
 
     def _run_command(self, words: list[bytes], repeat: int) -> None:
@@ -182,14 +153,20 @@ class Shell:
         except ConnectionFailed as error:
             self._printer.say(explain_connection(error, self._session.target))
             if "was closed" in str(error):
-                self._printer.say(
-                    "  the command may have been executed; it is not sent again"
-                )
+                self._printer.say("  the command may have been executed; it is not sent again")
                 self._connect()
         except KeyboardInterrupt:
             # The connection is closed by now, which also withdraws a blocked GETJOB from the server.
             print()
             self._connect()
+
+
+def _split(line: str, printer: Printer) -> list[bytes]:
+    try:
+        return [os.fsencode(word) for word in split_words(line)]
+    except ValueError as error:
+        printer.say(f"(error) {error}")
+        return []
 
 
 def run_interactive(options: Options) -> int:

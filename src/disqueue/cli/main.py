@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from disqueue import __version__
+from disqueue._twins import build_info
 
 
 class Subcommand(NamedTuple):
@@ -22,66 +23,27 @@ class Subcommand(NamedTuple):
 
 
 SUBCOMMANDS = (
-    Subcommand(
-        "server",
-        "disqueue.server.main",
-        "run a node: server [CONF] [--option value ...]",
-    ),
-    Subcommand(
-        "cli",
-        "disqueue.cli.client",
-        "talk to a server: interactive, one command, or from a pipe",
-    ),
-    Subcommand(
-        "demo",
-        "disqueue.cli.demo",
-        "start a server and watch a day of jobs in a quarter of a minute",
-    ),
-    Subcommand(
-        "cluster",
-        "disqueue.cli.cluster",
-        "create, inspect and change a cluster; run one on this machine",
-    ),
-    Subcommand(
-        "worker",
-        "disqueue.client.worker",
-        "run a function or a program for each job of a queue",
-    ),
+    Subcommand("server", "disqueue.server.main", "run a node: server [CONF] [--option value ...]"),
+    Subcommand("cli", "disqueue.cli.client", "talk to a server: interactive, one command, or from a pipe"),
+    Subcommand("demo", "disqueue.cli.demo", "start a server and watch a day of jobs in a quarter of a minute"),
+    Subcommand("cluster", "disqueue.cli.cluster", "create, inspect and change a cluster; run one on this machine"),
+    Subcommand("worker", "disqueue.client.worker", "run a function or a program for each job of a queue"),
     Subcommand("bench", "disqueue.cli.bench", "measure a running server"),
-    Subcommand(
-        "check-journal", "disqueue.journal.check", "check and repair a journal on disk"
-    ),
-    Subcommand(
-        "simulate",
-        "disqueue.simulation.main",
-        "run a simulated cluster with faults from a seed",
-    ),
+    Subcommand("check-journal", "disqueue.journal.check", "check and repair a journal on disk"),
+    Subcommand("simulate", "disqueue.simulation.main", "run a simulated cluster with faults from a seed"),
 )
 
-# Compiled when this one is: the build compiles all hot modules or none.
-_HOT_MODULE = "disqueue.core.job"
 INTERRUPTED = 130  # the shell's status for a program ended by Ctrl-C
 
 
 def available_subcommands() -> dict[str, Subcommand]:
     """Those whose module is part of this installation."""
-    return {
-        entry.name: entry for entry in SUBCOMMANDS if _find(entry.module) is not None
-    }
-
-
-def _find(module: str) -> str | None:
-    try:
-        spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:
-        return None
-    return spec.origin if spec else None
+    return {entry.name: entry for entry in SUBCOMMANDS if importlib.util.find_spec(entry.module) is not None}
 
 
 def version_line() -> str:
-    origin = _find(_HOT_MODULE) or ""
-    form = "plain Python" if origin.endswith(".py") or not origin else "compiled"
-    return f"disqueue {__version__} ({form}, Python {sys.version.split()[0]})"
+    build = build_info()
+    return f"disqueue {__version__}, {build.form} ({build.reason}), Python {sys.version.split()[0]}"
 
 
 class _VersionAction(argparse.Action):
@@ -99,23 +61,15 @@ def make_parser() -> argparse.ArgumentParser:
         prog="disqueue",
         usage="disqueue COMMAND [argument ...]",
         description="A distributed, in-memory message broker for jobs.\n\ncommands:\n"
-        + "".join(
-            f"  {entry.name:<{width}}{entry.summary}\n" for entry in commands.values()
-        )
+        + "".join(f"  {entry.name:<{width}}{entry.summary}\n" for entry in commands.values())
         + "\n'disqueue COMMAND --help' tells more about one.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument(
-        "-v",
-        "--version",
-        action=_VersionAction,
-        nargs=0,
-        help="show the version, and whether this is the compiled form",
+        "-v", "--version", action=_VersionAction, nargs=0, help="show the version, and whether this is the compiled form"
     )
-    parser.add_argument(
-        "command", choices=commands, metavar="COMMAND", help=argparse.SUPPRESS
-    )
+    parser.add_argument("command", choices=commands, metavar="COMMAND", help=argparse.SUPPRESS)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
 

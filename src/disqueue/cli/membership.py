@@ -7,23 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from disqueue.cli.connection import (
-    AddressError,
-    Connection,
-    ConnectionFailed,
-    Target,
-    join_address,
-    parse_address,
-)
+from disqueue.cli.connection import AddressError, Connection, ConnectionFailed, Target, join_address, parse_address
 from disqueue.cli.reply import ErrorReply, Reply
 from disqueue.cli.watch import info_fields
 
 ANSWER_TIMEOUT_S = 5.0
 PROBE_TIMEOUT_S = 1.0
 POLL_S = 0.1
-_MAX_NODES = (
-    1000  # more addresses than this come from a damaged table, not from a cluster
-)
+_MAX_NODES = 1000  # more addresses than this come from a damaged table, not from a cluster
 _SHORT_ID = 8
 
 
@@ -76,9 +67,7 @@ class NodeView:
     @property
     def members(self) -> frozenset[str]:
         """The ids it counts as members, itself among them."""
-        return frozenset(
-            node_id for node_id, peer in self.peers.items() if not peer.in_handshake
-        )
+        return frozenset(node_id for node_id, peer in self.peers.items() if not peer.in_handshake)
 
 
 def short(node_id: str) -> str:
@@ -113,16 +102,10 @@ def ask(target: Target) -> NodeView:
         view.error = str(failure)
         return view
     try:
-        view.peers = parse_nodes(
-            connection.call("CLUSTER", "NODES", timeout_s=ANSWER_TIMEOUT_S)
-        )
+        view.peers = parse_nodes(connection.call("CLUSTER", "NODES", timeout_s=ANSWER_TIMEOUT_S))
         view.info = info_fields(connection.call("INFO", timeout_s=ANSWER_TIMEOUT_S))
-        view.info.update(
-            info_fields(connection.call("CLUSTER", "INFO", timeout_s=ANSWER_TIMEOUT_S))
-        )
-        view.node_id = next(
-            (peer.node_id for peer in view.peers.values() if peer.is_self), ""
-        )
+        view.info.update(info_fields(connection.call("CLUSTER", "INFO", timeout_s=ANSWER_TIMEOUT_S)))
+        view.node_id = next((peer.node_id for peer in view.peers.values() if peer.is_self), "")
         if not view.node_id:
             view.error = f"{view.label} is no Disqueue node: its CLUSTER NODES names none as itself"
     except (ConnectionFailed, ErrorReply) as failure:
@@ -155,10 +138,7 @@ def explore(seeds: Sequence[Target]) -> list[NodeView]:
         waiting += [
             replace(target, host=peer.host, port=peer.port)
             for peer in view.peers.values()
-            if not peer.is_self
-            and peer.host
-            and peer.port
-            and peer.node_id not in known_ids
+            if not peer.is_self and peer.host and peer.port and peer.node_id not in known_ids
         ]
     return views
 
@@ -173,13 +153,7 @@ def target_of(address: str, password: str) -> Target:
 
 def disagreements(views: Sequence[NodeView]) -> list[str]:
     """What keeps these nodes from being one healthy cluster, in whole sentences; empty when all agree."""
-    return [
-        *_unreachable(views),
-        *_same_ids(views),
-        *_missing(views),
-        *_troubles(views),
-        *_failed_meets(views),
-    ]
+    return [*_unreachable(views), *_same_ids(views), *_missing(views), *_troubles(views), *_failed_meets(views)]
 
 
 def _unreachable(views: Sequence[NodeView]) -> list[str]:
@@ -213,9 +187,7 @@ def _names(views: Sequence[NodeView]) -> dict[str, str]:
 def _missing(views: Sequence[NodeView]) -> list[str]:
     asked = [view for view in views if not view.error]
     names = _names(views)
-    everyone = (
-        frozenset().union(*(view.members for view in asked)) if asked else frozenset()
-    )
+    everyone = frozenset().union(*(view.members for view in asked)) if asked else frozenset()
     return [
         f"{view.label} does not know {_listing(names.get(node_id, short(node_id)) for node_id in everyone - view.members)}"
         for view in asked
@@ -238,14 +210,8 @@ def _troubles(views: Sequence[NodeView]) -> list[str]:
     for view in views:
         for peer in view.peers.values():
             if peer.trouble:
-                name = names.get(peer.node_id) or (
-                    join_address(peer.host, peer.port)
-                    if peer.port
-                    else short(peer.node_id)
-                )
-                found.append(
-                    f"{view.label} {_TROUBLES[peer.trouble].format(peer=name)}"
-                )
+                name = names.get(peer.node_id) or (join_address(peer.host, peer.port) if peer.port else short(peer.node_id))
+                found.append(f"{view.label} {_TROUBLES[peer.trouble].format(peer=name)}")
     return found
 
 

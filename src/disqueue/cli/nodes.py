@@ -51,34 +51,17 @@ def free_ports(count: int) -> list[int]:
             ports.append(port)
             if len(ports) == count:
                 return ports
-    raise NodeFailed(
-        f"no {count} free ports between {_MIN_CLIENT_PORT} and {_MAX_CLIENT_PORT}"
-    )
+    raise NodeFailed(f"no {count} free ports between {_MIN_CLIENT_PORT} and {_MAX_CLIENT_PORT}")
 
 
 class LocalNode:
     """One server process with its own directory; its output and its log go to `<directory>/server.log`."""
 
-    def __init__(
-        self,
-        port: int,
-        directory: Path,
-        options: Sequence[str] = (),
-        command: Sequence[str] = SERVER_COMMAND,
-    ) -> None:
+    def __init__(self, port: int, directory: Path, options: Sequence[str] = (), command: Sequence[str] = SERVER_COMMAND) -> None:
         self.port = port
         self.directory = directory
         self.log_path = directory / "server.log"
-        self._arguments = [
-            *command,
-            "--port",
-            str(port),
-            "--bind",
-            DEFAULT_HOST,
-            "--dir",
-            str(directory),
-            *options,
-        ]
+        self._arguments = [*command, "--port", str(port), "--bind", DEFAULT_HOST, "--dir", str(directory), *options]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -97,28 +80,18 @@ class LocalNode:
     def start(self) -> None:
         """Start the process; `wait_ready` tells when it serves."""
         if not is_free(self.port):
-            raise NodeFailed(
-                f"port {self.port} is in use: name another one with --port"
-            )
+            raise NodeFailed(f"port {self.port} is in use: name another one with --port")
         self.directory.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("ab") as log:
             # A process group of its own: Ctrl-C on the terminal reaches us alone, and we stop the servers in order.
-            self._process = subprocess.Popen(
-                self._arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                process_group=0,
-            )
+            self._process = subprocess.Popen(self._arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0)
 
     def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> None:
         """Until the server answers PING. Raises NodeFailed with the end of its log."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             if self.status is not None:
-                raise NodeFailed(
-                    f"the server on port {self.port} ended with status {self.status} at start:\n{self.log_tail()}"
-                )
+                raise NodeFailed(f"the server on port {self.port} ended with status {self.status} at start:\n{self.log_tail()}")
             with contextlib.suppress(ConnectionFailed):
                 connection = Connection(self.target)
                 try:
@@ -127,17 +100,11 @@ class LocalNode:
                     connection.close()
                 return
             time.sleep(_POLL_S)
-        raise NodeFailed(
-            f"the server on port {self.port} did not answer within {timeout_s:g} seconds:\n{self.log_tail()}"
-        )
+        raise NodeFailed(f"the server on port {self.port} did not answer within {timeout_s:g} seconds:\n{self.log_tail()}")
 
     def log_tail(self) -> str:
         try:
-            return (
-                self.log_path.read_bytes()[-_LOG_TAIL_BYTES:]
-                .decode("utf-8", "replace")
-                .strip()
-            )
+            return self.log_path.read_bytes()[-_LOG_TAIL_BYTES:].decode("utf-8", "replace").strip()
         except OSError:
             return "(no log)"
 
@@ -169,8 +136,4 @@ def stop_all(nodes: Sequence[LocalNode]) -> list[LocalNode]:
     for node in nodes:
         node.terminate()
     deadline = time.monotonic() + STOP_TIMEOUT_S
-    return [
-        node
-        for node in nodes
-        if not node.wait_stopped(max(deadline - time.monotonic(), 0.1))
-    ]
+    return [node for node in nodes if not node.wait_stopped(max(deadline - time.monotonic(), 0.1))]

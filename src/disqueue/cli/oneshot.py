@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable
@@ -9,16 +10,14 @@ from collections.abc import Iterable
 from disqueue.cli.connection import ConnectionFailed
 from disqueue.cli.options import Options
 from disqueue.cli.session import Printer, Session
-from disqueue.cli.words import QuotingError, split_words
+from disqueue.config.words import split_words
 
 PLACEHOLDER = b"{}"
 
 
 def run_command(options: Options) -> int:
     """Run the command as often as asked; stops at the first error reply."""
-    words = (
-        _with_stdin(options.command) if options.append_stdin else list(options.command)
-    )
+    words = _with_stdin(options.command) if options.append_stdin else list(options.command)
     session = Session(options.target, options.protocol)
     printer = Printer(options.style, options.delimiter)
     left = options.repeat or 1
@@ -60,9 +59,7 @@ def run_lines(options: Options, lines: Iterable[str]) -> int:
                 if options.interval_s:
                     time.sleep(options.interval_s)
     except ConnectionFailed as error:
-        raise ConnectionFailed(
-            f"{error} (at line {number} of the input)" if number else str(error)
-        ) from error
+        raise ConnectionFailed(f"{error} (at line {number} of the input)" if number else str(error)) from error
     finally:
         session.close()
     return 1 if printer.failed else 0
@@ -70,8 +67,8 @@ def run_lines(options: Options, lines: Iterable[str]) -> int:
 
 def _words(line: str, number: int, printer: Printer) -> list[bytes]:
     try:
-        return split_words(line)
-    except QuotingError as error:
+        return [os.fsencode(word) for word in split_words(line)]
+    except ValueError as error:
         printer.failed = True
         printer.say(f"(error) line {number}: {error}")
         return []

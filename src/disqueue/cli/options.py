@@ -11,13 +11,7 @@ from dataclasses import dataclass, replace
 from disqueue.cli.connection import AddressError, Target, default_target, parse_port
 from disqueue.cli.format import CSV, JSON, RAW, TERMINAL
 
-COMMAND, STAT, LATENCY, LATENCY_HISTORY, PIPE = (
-    "command",
-    "stat",
-    "latency",
-    "latency-history",
-    "pipe",
-)
+COMMAND, STAT, LATENCY, LATENCY_HISTORY, PIPE = ("command", "stat", "latency", "latency-history", "pipe")
 
 _USAGE = "disqueue cli [options] [command [argument ...]]"
 _EPILOG = """\
@@ -65,60 +59,15 @@ def make_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add(
-        "-h",
-        dest="host",
-        metavar="HOST",
-        help="server's host (127.0.0.1); -h as last argument shows this help",
-    )
+    add("-h", dest="host", metavar="HOST", help="server's host (127.0.0.1); -h as last argument shows this help")
     add("-p", dest="port", metavar="PORT", help="server's port (7711)")
-    add(
-        "-s",
-        dest="socket_path",
-        metavar="PATH",
-        help="server's Unix socket, in place of host and port",
-    )
-    add(
-        "-a",
-        dest="password",
-        metavar="PASSWORD",
-        help="password; better in DISQUEUE_AUTH, which other users can't see",
-    )
-    add(
-        "-r",
-        dest="repeat",
-        type=_repeat,
-        metavar="N",
-        help="run the command N times (-1: for ever)",
-    )
-    add(
-        "-i",
-        dest="interval_s",
-        type=_interval,
-        metavar="SECONDS",
-        help="pause between repeats, --stat and --latency lines",
-    )
-    add(
-        "-x",
-        dest="append_stdin",
-        action="store_true",
-        help="put standard input into the command",
-    )
-    add(
-        "-d",
-        dest="delimiter",
-        default="\n",
-        metavar="TEXT",
-        help="what separates values in raw output (a line end)",
-    )
-    add(
-        "-3",
-        dest="protocol",
-        action="store_const",
-        const=3,
-        default=2,
-        help="speak RESP3",
-    )
+    add("-s", dest="socket_path", metavar="PATH", help="server's Unix socket, in place of host and port")
+    add("-a", dest="password", metavar="PASSWORD", help="password; better in DISQUEUE_AUTH, which other users can't see")
+    add("-r", dest="repeat", type=_repeat, metavar="N", help="run the command N times (-1: for ever)")
+    add("-i", dest="interval_s", type=_interval, metavar="SECONDS", help="pause between repeats, --stat and --latency lines")
+    add("-x", dest="append_stdin", action="store_true", help="put standard input into the command")
+    add("-d", dest="delimiter", default="\n", metavar="TEXT", help="what separates values in raw output (a line end)")
+    add("-3", dest="protocol", action="store_const", const=3, default=2, help="speak RESP3")
     style = parser.add_mutually_exclusive_group()
     style_flags = (
         ("--raw", RAW, "values alone (default when standard output is no terminal)"),
@@ -127,9 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
         ("--json", JSON, "one line of JSON"),
     )
     for flag, value, text in style_flags:
-        style.add_argument(
-            flag, dest="style", action="store_const", const=value, help=text
-        )
+        style.add_argument(flag, dest="style", action="store_const", const=value, help=text)
     mode = parser.add_mutually_exclusive_group()
     mode_flags = (
         ("--stat", STAT, "a line of figures every second"),
@@ -138,14 +85,7 @@ def make_parser() -> argparse.ArgumentParser:
         ("--pipe", PIPE, "send raw protocol from standard input, count the replies"),
     )
     for flag, value, text in mode_flags:
-        mode.add_argument(
-            flag,
-            dest="mode",
-            action="store_const",
-            const=value,
-            default=COMMAND,
-            help=text,
-        )
+        mode.add_argument(flag, dest="mode", action="store_const", const=value, default=COMMAND, help=text)
     add(
         "--pipe-timeout",
         type=_interval,
@@ -158,14 +98,10 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def parse_options(
-    argv: Sequence[str], environment: Mapping[str, str] = os.environ
-) -> Options:
+def parse_options(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
     """Options from arguments and environment. Raises UsageWanted; SystemExit(2) with a message on wrong options."""
     parser = make_parser()
-    if list(argv) == ["-h"] or (
-        len(argv) > 1 and argv[-1] == "-h" and _is_option_list(parser, argv[:-1])
-    ):
+    if list(argv) == ["-h"] or (len(argv) > 1 and argv[-1] == "-h" and _is_option_list(parser, argv[:-1])):
         raise UsageWanted
     given = parser.parse_args(argv)
     try:
@@ -173,9 +109,7 @@ def parse_options(
     except AddressError as error:
         parser.error(str(error))
     if given.mode != COMMAND and given.command:
-        parser.error(
-            f"--{given.mode} takes no command, but '{given.command[0]}' was given"
-        )
+        parser.error(f"--{given.mode} takes no command, but '{given.command[0]}' was given")
     if given.append_stdin and not given.command:
         parser.error("-x needs a command to put standard input into")
     return Options(
@@ -194,12 +128,7 @@ def parse_options(
 
 def _is_option_list(parser: argparse.ArgumentParser, argv: Sequence[str]) -> bool:
     """Whether `argv` holds options only, so that a `-h` after it is no argument of a command."""
-    takes_value = {
-        flag
-        for action in parser._actions
-        if action.nargs is None
-        for flag in action.option_strings
-    }
+    takes_value = {flag for action in parser._actions if action.nargs is None for flag in action.option_strings}
     words = iter(argv)
     for word in words:
         if not word.startswith("-"):
@@ -220,9 +149,7 @@ def _target(given: argparse.Namespace, environment: Mapping[str, str]) -> Target
             port=parse_port(given.port) if given.port is not None else target.port,
             socket_path="",
         )
-    return (
-        target if given.password is None else replace(target, password=given.password)
-    )
+    return target if given.password is None else replace(target, password=given.password)
 
 
 def _wants_terminal_style(environment: Mapping[str, str]) -> bool:
@@ -232,9 +159,7 @@ def _wants_terminal_style(environment: Mapping[str, str]) -> bool:
 def _repeat(text: str) -> int:
     number = int(text) if text.removeprefix("-").isdigit() else 0
     if number < -1 or number == 0:
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is no number of repeats: 1 or more, or -1 for ever"
-        )
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of repeats: 1 or more, or -1 for ever")
     return number
 
 
@@ -244,7 +169,5 @@ def _interval(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < 1e9:
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is no time in seconds: write 0.5 or 10"
-        )
+        raise argparse.ArgumentTypeError(f"'{text}' is no time in seconds: write 0.5 or 10")
     return seconds

@@ -36,21 +36,15 @@ class _Pipe:
 
     def run(self, timeout_s: float) -> None:
         """Until the end mark came back. Raises ConnectionFailed when the replies stop for `timeout_s` after the input's end."""
+        peer = self._socket.fileno()
         quiet_since = time.monotonic()
         while not self.finished:
             wait = 1.0 if timeout_s else None
-            wants_input = (
-                [self._source] if self._input_open and not self._pending else []
-            )
-            readable, writable, _ = select.select(
-                [self._socket, *wants_input],
-                [self._socket] if self._pending else [],
-                [],
-                wait,
-            )
-            if self._source in readable and wants_input:
+            wants_input = [self._source] if self._input_open and not self._pending else []
+            readable, writable, _ = select.select([peer, *wants_input], [peer] if self._pending else [], [], wait)
+            if self._source in readable:
                 self._read_input()
-            if self._socket in readable:
+            if peer in readable:
                 self._read_replies()
             if writable:
                 self._pending = self._pending[self._socket.send(self._pending) :]
@@ -72,9 +66,7 @@ class _Pipe:
     def _read_replies(self) -> None:
         data = self._socket.recv(_CHUNK_BYTES)
         if not data:
-            raise ConnectionFailed(
-                f"the server closed the connection (replies so far: {self.replies}, errors: {self.errors})"
-            )
+            raise ConnectionFailed(f"the server closed the connection (replies so far: {self.replies}, errors: {self.errors})")
         self._reader.feed(data)
         while not isinstance(reply := self._reader.next_reply(), Incomplete):
             if reply == self._end_mark:
@@ -87,15 +79,9 @@ class _Pipe:
     def _count_error(self, error: ErrorReply) -> None:
         self.errors += 1
         if self.errors <= MAX_ERRORS_SHOWN:
-            print(
-                f"(error) reply {self.replies}: {error.text}",
-                file=sys.stderr,
-                flush=True,
-            )
+            print(f"(error) reply {self.replies}: {error.text}", file=sys.stderr, flush=True)
         elif self.errors == MAX_ERRORS_SHOWN + 1:
-            print(
-                "(error) further errors are only counted", file=sys.stderr, flush=True
-            )
+            print("(error) further errors are only counted", file=sys.stderr, flush=True)
 
 
 def run_pipe(options: Options) -> int:
@@ -106,13 +92,9 @@ def run_pipe(options: Options) -> int:
         try:
             pipe.run(options.pipe_timeout_s)
         except ReplyFault as fault:
-            raise ConnectionFailed(
-                f"{options.target.label} does not speak the protocol: {fault}"
-            ) from fault
+            raise ConnectionFailed(f"{options.target.label} does not speak the protocol: {fault}") from fault
         except OSError as error:
-            raise ConnectionFailed(
-                f"the connection to {options.target.label} was closed: {error.strerror or error}"
-            ) from error
+            raise ConnectionFailed(f"the connection to {options.target.label} was closed: {error.strerror or error}") from error
     finally:
         connection.close()
     print(f"errors: {pipe.errors}, replies: {pipe.replies}")

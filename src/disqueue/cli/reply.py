@@ -6,14 +6,10 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-MAX_LINE_BYTES = (
-    1 << 16
-)  # a status, an error or a number; longer means that the other side speaks another protocol
+MAX_LINE_BYTES = 1 << 16  # a status, an error or a number; longer means that the other side speaks another protocol
 MAX_BULK_BYTES = 512 << 20  # the server's own limit for a body
 MAX_DEPTH = 32  # deepest known reply: 4 (JSCAN REPLY all)
-_COMPACT_BYTES = (
-    1 << 16
-)  # consumed bytes are cut off the buffer in steps of this size, so that it costs linear time
+_COMPACT_BYTES = 1 << 16  # consumed bytes are cut off the buffer in steps of this size, so that it costs linear time
 
 
 class Status(bytes):
@@ -37,9 +33,7 @@ class ErrorReply(Exception):
     __hash__ = Exception.__hash__
 
 
-Reply: TypeAlias = (
-    "None | bool | int | float | bytes | ErrorReply | list[Reply] | MapReply"
-)
+Reply: TypeAlias = "bool | int | float | bytes | ErrorReply | list[Reply] | MapReply | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +96,7 @@ class ReplyReader:
 
     def _bulk(self, length: int) -> Generator[None, None, bytes]:
         if length > MAX_BULK_BYTES:
-            raise ReplyFault(
-                f"a string of {length} bytes; at most {MAX_BULK_BYTES} are taken"
-            )
+            raise ReplyFault(f"a string of {length} bytes; at most {MAX_BULK_BYTES} are taken")
         while len(self._buffer) - self._at < length + 2:
             yield
         body = bytes(self._buffer[self._at : self._at + length])

@@ -62,13 +62,7 @@ class Session:
 class Printer:
     """Writes replies in a style. `failed` tells whether an error reply was among them."""
 
-    def __init__(
-        self,
-        style: str,
-        delimiter: bytes = b"\n",
-        out: BinaryIO | None = None,
-        errors: TextIO | None = None,
-    ) -> None:
+    def __init__(self, style: str, delimiter: bytes = b"\n", out: BinaryIO | None = None, errors: TextIO | None = None) -> None:
         self.style = style
         self.delimiter = delimiter
         self.failed = False

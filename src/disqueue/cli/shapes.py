@@ -30,9 +30,7 @@ def _named(names: tuple[bytes, ...], values: list[Reply]) -> MapReply:
 
 
 def _each(shape: Shaper) -> Shaper:
-    return lambda reply: (
-        [shape(item) for item in reply] if isinstance(reply, list) else reply
-    )
+    return lambda reply: [shape(item) for item in reply] if isinstance(reply, list) else reply
 
 
 def _show_or_id(reply: Reply) -> Reply:
@@ -77,11 +75,7 @@ def _sections(reply: Reply) -> Reply:
 
 
 def _number_or_text(value: bytes) -> Reply:
-    return (
-        int(value)
-        if value.isdigit() and (value == b"0" or not value.startswith(b"0"))
-        else value
-    )
+    return int(value) if value.isdigit() and (value == b"0" or not value.startswith(b"0")) else value
 
 
 # Shown by name on a terminal too; there the order of Disque's own client is kept for all others.
@@ -89,11 +83,7 @@ _TERMINAL_SHAPES: dict[bytes, Shaper] = {
     b"SHOW": _pairs,
     b"QSTAT": _pairs,
     b"CONFIG GET": _pairs,
-    b"JSCAN": lambda reply: (
-        [reply[0], _each(_show_or_id)(reply[1])]
-        if isinstance(reply, list) and len(reply) == 2
-        else reply
-    ),
+    b"JSCAN": lambda reply: [reply[0], _each(_show_or_id)(reply[1])] if isinstance(reply, list) and len(reply) == 2 else reply,
 }
 _JSON_SHAPES: dict[bytes, Shaper] = {
     b"SHOW": _pairs,
@@ -109,15 +99,7 @@ _JSON_SHAPES: dict[bytes, Shaper] = {
 }
 
 # Text for people: shown as it is in every style but JSON and CSV.
-_PLAIN_TEXT = (
-    b"INFO",
-    b"CLUSTER NODES",
-    b"CLUSTER INFO",
-    b"CLIENT LIST",
-    b"CLIENT INFO",
-    b"LATENCY GRAPH",
-    b"LATENCY DOCTOR",
-)
+_PLAIN_TEXT = (b"INFO", b"CLUSTER NODES", b"CLUSTER INFO", b"CLIENT LIST", b"CLIENT INFO", b"LATENCY GRAPH", b"LATENCY DOCTOR")
 
 
 def _lookup(words: Sequence[bytes], table: dict[bytes, Shaper]) -> Shaper | None:

@@ -26,11 +26,7 @@ _COLUMNS = (
 def info_fields(reply: Reply) -> dict[str, str]:
     """INFO's text (or CLUSTER INFO's) as one dict of its fields."""
     text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else ""
-    return dict(
-        line.split(":", 1)
-        for line in text.splitlines()
-        if ":" in line and not line.startswith("#")
-    )
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line and not line.startswith("#"))
 
 
 def run_stat(options: Options) -> int:
@@ -61,16 +57,11 @@ def run_stat(options: Options) -> int:
 
 
 def _stat_header() -> str:
-    return (
-        "".join(f"{title:<{width}}" for title, _, width in _COLUMNS)
-        + f"{'requests':<22}{'connections':<12}"
-    )
+    return "".join(f"{title:<{width}}" for title, _, width in _COLUMNS) + f"{'requests':<22}{'connections':<12}"
 
 
 def _stat_line(fields: dict[str, str], requests: int, last_requests: int | None) -> str:
-    figures = "".join(
-        f"{fields.get(name, '-'):<{width}}" for _, name, width in _COLUMNS
-    )
+    figures = "".join(f"{fields.get(name, '-'):<{width}}" for _, name, width in _COLUMNS)
     delta = requests - last_requests if last_requests is not None else 0
     return f"{figures}{f'{requests} (+{delta})':<22}{fields.get('total_connections_received', '-'):<12}"
 
@@ -98,13 +89,7 @@ def run_latency(options: Options, *, history: bool) -> int:
     elsewhere one line is measured for a second (or `-i`), with `history` without end.
     """
     live = sys.stdout.isatty()
-    line_s = (
-        options.interval_s
-        if options.interval_s is not None
-        else _HISTORY_LINE_S
-        if history
-        else _SHORT_LATENCY_S
-    )
+    line_s = options.interval_s if options.interval_s is not None else _HISTORY_LINE_S if history else _SHORT_LATENCY_S
     connection = Connection(options.target)
     lines = 0
     endless = history or live
@@ -118,12 +103,7 @@ def run_latency(options: Options, *, history: bool) -> int:
                 print(f"\x1b[0G\x1b[2K{latency}", end="", flush=True)
             elapsed_s = time.monotonic() - started
             if elapsed_s >= line_s and (history or not live or options.repeat):
-                print(
-                    f" -- {elapsed_s:.2f} seconds"
-                    if live
-                    else f"{latency} -- {elapsed_s:.2f} seconds",
-                    flush=True,
-                )
+                print(f" -- {elapsed_s:.2f} seconds" if live else f"{latency} -- {elapsed_s:.2f} seconds", flush=True)
                 lines += 1
                 if lines == (options.repeat or (-1 if endless else 1)):
                     return 0
