@@ -7,22 +7,29 @@ from collections.abc import Iterator
 import pytest
 
 from .differences import DIFFERENCES
+from .peers import missing
 from .server_process import ServerProcess, tests_original
 from .socket_session import SocketSession
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "differs(key): a difference from Disque on purpose; the key is in differences.py")
+    config.addinivalue_line("markers", "needs(peer): a program of others that has to be installed, see peers.py")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         for mark in item.iter_markers("differs"):
             assert mark.args[0] in DIFFERENCES, f"{item.nodeid}: {mark.args[0]!r} is not in differences.py"
-    if tests_original():
-        deselected = [item for item in items if item.get_closest_marker("differs")]
-        config.hook.pytest_deselected(items=deselected)
-        items[:] = [item for item in items if not item.get_closest_marker("differs")]
+    left_out = [item for item in items if (tests_original() and item.get_closest_marker("differs")) or needs_missing(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def needs_missing(item: pytest.Item) -> bool:
+    """Whether a test talks to a program that is not installed; never so on CI."""
+    mark = item.get_closest_marker("needs")
+    return mark is not None and mark.args[0] in missing()
 
 
 @pytest.fixture(scope="module")
