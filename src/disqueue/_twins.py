@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 PACKAGE = "disqueue"
-KERNEL = "disqueue.wire.resp_kernel"
+KERNEL = "disqueue.wire.resp"
 
 
 class BuildInfo(NamedTuple):

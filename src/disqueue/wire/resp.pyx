@@ -1,4 +1,4 @@
-"""The RESP wire on raw memory: the compiled twin of `resp_plain`, equal to it in all that can be seen.
+"""RESP requests and replies on raw memory: the compiled twin of `resp.py`, equal to it in all that can be seen.
 
 Memory is held in bytes objects that nobody else has yet: a large body becomes the argument without a copy, and a view
 that an event loop still holds keeps alive what it points to.
@@ -23,11 +23,14 @@ from disqueue.wire.resp_common import (
     TOO_BIG_COUNT,
     TOO_BIG_INLINE,
     TOO_BIG_LENGTH,
+    ParserLimits,
     ProtocolError,
     query_buffer_exceeded,
     split_inline,
     unexpected_type,
 )
+
+__all__ = ["ParserLimits", "ProtocolError", "ReplyWriter", "RequestParser"]
 
 
 cdef extern from "Python.h":
