@@ -1,0 +1,67 @@
+"""redis-py's connections, set up for Disqueue. Both clients take their pools from here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+from redis import DriverInfo
+from redis.asyncio.connection import DefaultParser as AsyncDefaultParser
+from redis.connection import DefaultParser
+from redis.exceptions import AuthenticationWrongNumberOfArgsError
+from redis.maint_notifications import MaintNotificationsConfig
+
+from disqueue import __version__
+from disqueue.client.endpoints import Endpoint, Settings
+from disqueue.client.errors import ReplyError, error_from_reply
+
+# redis-py closes the connection on errors that it has connection classes for (LOADING, NOAUTH); here they are
+# replies like all others. Two stay as redis-py's handshake wants them.
+HANDSHAKE_ERRORS: dict[str, Any] = {
+    "ERR": {
+        "max number of clients reached": redis.ConnectionError,
+        "wrong number of arguments for 'auth' command": AuthenticationWrongNumberOfArgsError,
+    }
+}
+
+
+class ReplyParser(DefaultParser):  # type: ignore[misc, valid-type]
+    """redis-py's parser, with the server's errors as plain replies."""
+
+    EXCEPTION_CLASSES = HANDSHAKE_ERRORS
+
+
+class AsyncReplyParser(AsyncDefaultParser):  # type: ignore[misc, valid-type]
+    """The same for asyncio."""
+
+    EXCEPTION_CLASSES = HANDSHAKE_ERRORS
+
+
+def connection_arguments(endpoint: Endpoint, settings: Settings) -> dict[str, Any]:
+    """What every connection to a node is made with, sync and async."""
+    arguments: dict[str, Any] = {
+        "username": settings.username,
+        "password": settings.password,
+        "protocol": settings.protocol,
+        "socket_timeout": settings.response_timeout,
+        "socket_connect_timeout": settings.connect_timeout,
+        "client_name": settings.client_name,
+        "maint_notifications_config": MaintNotificationsConfig(enabled=False),
+        "driver_info": DriverInfo(name="disqueue", lib_version=__version__),
+    }
+    if endpoint.path:
+        arguments["path"] = endpoint.path
+    else:
+        arguments |= {"host": endpoint.host, "port": endpoint.port}
+    return arguments | dict(settings.connection_options)
+
+
+def reply_error(error: redis.RedisError) -> ReplyError:
+    """redis-py's exception for an error reply as ours; it takes the prefix off where it knows it."""
+    code = getattr(error, "status_code", None)
+    return error_from_reply(f"{code} {error}" if code else str(error))
+
+
+def reason(error: BaseException) -> str:
+    """One line on why a connection failed."""
+    return str(error) or type(error).__name__

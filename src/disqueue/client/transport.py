@@ -1,0 +1,272 @@
+"""Carrying out what flows ask for, over redis-py's connections: one transport for threads, one for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import redis
+import redis.asyncio as aioredis
+
+from disqueue.client.connections import (
+    AsyncReplyParser,
+    ReplyParser,
+    connection_arguments,
+    reason,
+    reply_error,
+)
+from disqueue.client.endpoints import Endpoint, Settings
+from disqueue.client.flow import BrokenError, NotSentError
+from disqueue.client.requests import Request
+
+CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
+# Errors of the protocol itself, after which a connection is of no use.
+UNUSABLE = (*CONNECTION_ERRORS, redis.InvalidResponse)
+
+
+class Transport(Protocol):
+    """What a `Client` needs of the outside."""
+
+    def exchange(self, endpoint: Endpoint, batch: Sequence[Request[Any]]) -> list[Any]:
+        """Send, and read a reply each: a value or a `ReplyError`. Raises NotSentError, BrokenError."""
+
+    def pause(self, seconds: float, stop: Any) -> None:
+        """Wait, or until the `threading.Event` is set."""
+
+    def clock(self) -> float:
+        """Monotonic seconds."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+    def after_fork(self) -> None:
+        """Called in the child: forget what belongs to the parent."""
+
+
+class AsyncTransport(Protocol):
+    """What an `AsyncClient` needs of the outside."""
+
+    async def exchange(
+        self, endpoint: Endpoint, batch: Sequence[Request[Any]]
+    ) -> list[Any]:
+        """Send, and read a reply each: a value or a `ReplyError`. Raises NotSentError, BrokenError."""
+
+    async def pause(self, seconds: float, stop: Any) -> None:
+        """Wait, or until the `asyncio.Event` is set."""
+
+    def clock(self) -> float:
+        """Monotonic seconds."""
+
+    async def close(self) -> None:
+        """Close all connections."""
+
+
+@dataclass(slots=True, eq=False)
+class _Pool:
+    """Connections to one node. The limit makes callers wait; redis-py's own would make them fail."""
+
+    connections: Any  # redis-py's pools are only half typed
+    limit: threading.Semaphore
+
+
+@dataclass(slots=True, eq=False)
+class _AsyncPool:
+    connections: Any
+    limit: asyncio.Semaphore
+
+
+class NetworkTransport:
+    """Sockets, for threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._pools: dict[Endpoint, _Pool] = {}
+        self._lock = threading.Lock()
+        self.clock = time.monotonic
+
+    def _pool(self, endpoint: Endpoint) -> _Pool:
+        pool = self._pools.get(endpoint)
+        if pool is None:
+            with self._lock:
+                pool = self._pools.get(endpoint) or self._new_pool(endpoint)
+                self._pools[endpoint] = pool
+        return pool
+
+    def _new_pool(self, endpoint: Endpoint) -> _Pool:
+        arguments = connection_arguments(endpoint, self._settings) | {
+            "parser_class": ReplyParser
+        }
+        kind: type[redis.Connection] | type[redis.UnixDomainSocketConnection] = (
+            redis.Connection
+        )
+        if endpoint.path:
+            kind = redis.UnixDomainSocketConnection
+        elif self._settings.tls:
+            kind = redis.SSLConnection
+        pool = redis.ConnectionPool(connection_class=kind, **arguments)
+        return _Pool(pool, threading.Semaphore(self._settings.max_connections))
+
+    def exchange(self, endpoint: Endpoint, batch: Sequence[Request[Any]]) -> list[Any]:
+        pool = self._pool(endpoint)
+        with pool.limit:
+            try:
+                connection = pool.connections.get_connection()
+            except redis.ResponseError as error:  # the handshake was refused
+                return [reply_error(error)] * len(batch)
+            except CONNECTION_ERRORS as error:
+                raise NotSentError(reason(error)) from error
+            try:
+                return self._talk(connection, batch)
+            except BaseException:
+                connection.disconnect()
+                raise
+            finally:
+                pool.connections.release(connection)
+
+    def _talk(self, connection: Any, batch: Sequence[Request[Any]]) -> list[Any]:
+        try:
+            if len(batch) == 1:
+                connection.send_command(*batch[0].args, check_health=False)
+            else:
+                connection.send_packed_command(
+                    connection.pack_commands([request.args for request in batch]),
+                    check_health=False,
+                )
+        except CONNECTION_ERRORS as error:
+            # What was sent of the last command is incomplete, so it was not carried out; those before it may have been.
+            raise (
+                NotSentError(reason(error))
+                if len(batch) == 1
+                else BrokenError(reason(error), [])
+            ) from error
+        replies: list[Any] = []
+        try:
+            for request in batch:
+                replies.append(self._read(connection, request.block_s))
+        except UNUSABLE as error:
+            raise BrokenError(reason(error), replies) from error
+        return replies
+
+    def _read(self, connection: Any, block_s: float | None) -> Any:
+        try:
+            if block_s == 0:
+                return connection.read_response()
+            timeout = (
+                None if block_s is None else block_s + self._settings.response_timeout
+            )
+            return connection.read_response(timeout=timeout)
+        except redis.ResponseError as error:
+            return reply_error(error)
+
+    def pause(self, seconds: float, stop: Any) -> None:
+        if stop is None:
+            time.sleep(seconds)
+        else:
+            stop.wait(seconds)
+
+    def close(self) -> None:
+        with self._lock:
+            pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            pool.connections.disconnect()
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
+        self._pools = {}
+
+
+class AsyncNetworkTransport:
+    """Sockets, for asyncio. Connections belong to the loop they were made in; in another loop new ones are made."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._pools: dict[Endpoint, _AsyncPool] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.clock = time.monotonic
+
+    def _pool(self, endpoint: Endpoint) -> _AsyncPool:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop = loop
+            self._pools = {}
+        pool = self._pools.get(endpoint)
+        if pool is None:
+            pool = self._pools[endpoint] = self._new_pool(endpoint)
+        return pool
+
+    def _new_pool(self, endpoint: Endpoint) -> _AsyncPool:
+        arguments = connection_arguments(endpoint, self._settings) | {
+            "parser_class": AsyncReplyParser
+        }
+        kind: type[aioredis.Connection] | type[aioredis.UnixDomainSocketConnection] = (
+            aioredis.Connection
+        )
+        if endpoint.path:
+            kind = aioredis.UnixDomainSocketConnection
+        elif self._settings.tls:
+            kind = aioredis.SSLConnection
+        pool: aioredis.ConnectionPool = aioredis.ConnectionPool(
+            connection_class=kind, **arguments
+        )
+        return _AsyncPool(pool, asyncio.Semaphore(self._settings.max_connections))
+
+    async def exchange(
+        self, endpoint: Endpoint, batch: Sequence[Request[Any]]
+    ) -> list[Any]:
+        pool = self._pool(endpoint)
+        async with pool.limit:
+            try:
+                connection = await pool.connections.get_connection()
+            except redis.ResponseError as error:
+                return [reply_error(error)] * len(batch)
+            except CONNECTION_ERRORS as error:
+                raise NotSentError(reason(error)) from error
+            try:
+                return await self._talk(connection, batch)
+            except BaseException:
+                await connection.disconnect(nowait=True)
+                raise
+            finally:
+                await pool.connections.release(connection)
+
+    async def _talk(self, connection: Any, batch: Sequence[Request[Any]]) -> list[Any]:
+        replies: list[Any] = []
+        try:
+            await connection.send_packed_command(
+                connection.pack_commands([request.args for request in batch]),
+                check_health=False,
+            )
+            for request in batch:
+                replies.append(await self._read(connection, request.block_s))
+        except UNUSABLE as error:
+            raise BrokenError(reason(error), replies) from error
+        return replies
+
+    async def _read(self, connection: Any, block_s: float | None) -> Any:
+        # Set on the connection: with an argument, redis-py returns None at the end of time, which is a reply as well.
+        margin = self._settings.response_timeout
+        connection.socket_timeout = None if block_s is None else block_s + margin
+        try:
+            return await connection.read_response()
+        except redis.ResponseError as error:
+            return reply_error(error)
+        finally:
+            connection.socket_timeout = margin
+
+    async def pause(self, seconds: float, stop: Any) -> None:
+        if stop is None:
+            await asyncio.sleep(seconds)
+        else:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), seconds)
+
+    async def close(self) -> None:
+        pools, self._pools = self._pools, {}
+        if self._loop is asyncio.get_running_loop():
+            for pool in pools.values():
+                await pool.connections.disconnect()
