@@ -1,5 +1,6 @@
 """Disqueue: a distributed, in-memory message broker for jobs."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from disqueue._twins import BuildInfo, build_info, install_if_wanted
@@ -18,6 +19,4 @@ if not TYPE_CHECKING:
         """The client's names, imported when they are first used: the server has no need of them."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        import disqueue.client
-
-        return getattr(disqueue.client, name)
+        return getattr(import_module("disqueue.client"), name)

@@ -29,14 +29,7 @@ from disqueue.client.errors import (
 from disqueue.client.jobs import AsyncJob, Job, ReceivedJob
 from disqueue.client.serializers import MsgspecSerializer, Serializer
 from disqueue.client.sync import Client
-from disqueue.client.values import (
-    ClusterNode,
-    Hello,
-    JobInfo,
-    NodeInfo,
-    PeekedJob,
-    QueueInfo,
-)
+from disqueue.client.values import ClusterNode, Hello, JobInfo, NodeInfo, PeekedJob, QueueInfo
 
 __all__ = [
     "AsyncClient",

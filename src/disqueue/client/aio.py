@@ -6,17 +6,12 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, TypeVar, Unpack, overload
+from typing import Any, Literal, Self, TypeVar, Unpack, overload
 
 from disqueue.client import requests
 from disqueue.client.consume import POLL_S, AsyncConsumer
 from disqueue.client.durations import Duration, seconds
-from disqueue.client.endpoints import (
-    Endpoint,
-    Settings,
-    SettingsArguments,
-    resolve_nodes,
-)
+from disqueue.client.endpoints import Endpoint, Settings, SettingsArguments, resolve_nodes
 from disqueue.client.errors import ClientClosedError
 from disqueue.client.flow import BrokenError, Exchange, Flow, Flows, NotSentError
 from disqueue.client.jobs import AsyncJob, ReceivedJob
@@ -25,14 +20,7 @@ from disqueue.client.requests import Argument, Request
 from disqueue.client.router import Route, Router
 from disqueue.client.serializers import Serializer, serializer_for
 from disqueue.client.transport import AsyncNetworkTransport, AsyncTransport
-from disqueue.client.values import (
-    ClusterNode,
-    Hello,
-    JobInfo,
-    PauseState,
-    PeekedJob,
-    QueueInfo,
-)
+from disqueue.client.values import ClusterNode, Hello, JobInfo, PauseState, PeekedJob, QueueInfo
 
 T = TypeVar("T")
 
@@ -59,15 +47,9 @@ class AsyncClient:
     ) -> None:
         endpoints, self.settings = resolve_nodes(nodes, Settings(**settings))
         self.serializer = serializer_for(serializer)
-        self._transport: AsyncTransport = transport or AsyncNetworkTransport(
-            self.settings
-        )
+        self._transport: AsyncTransport = transport or AsyncNetworkTransport(self.settings)
         self.clock = self._transport.clock
-        self.flows = Flows(
-            Router(endpoints, discover=self.settings.discover),
-            self.settings.retry_for,
-            self.clock,
-        )
+        self.flows = Flows(Router(endpoints, discover=self.settings.discover), self.settings.retry_for, self.clock)
         self.keeper = AsyncKeeper(self)
         self._route = Route()
         self._closed = False
@@ -113,9 +95,7 @@ class AsyncClient:
             asynchronous=asynchronous,
             duplicates_ok=duplicates_ok,
         )
-        return await self._one(
-            requests.add(queue, self.serializer.encode(body), options)
-        )
+        return await self._one(requests.add(queue, self.serializer.encode(body), options))
 
     async def add_many(
         self,
@@ -147,32 +127,23 @@ class AsyncClient:
             asynchronous=asynchronous,
             duplicates_ok=duplicates_ok,
         )
-        batch = [
-            requests.add(queue, self.serializer.encode(body), options)
-            for body in bodies
-        ]
+        batch = [requests.add(queue, self.serializer.encode(body), options) for body in bodies]
         return await self.run(self.flows.add_many(batch, self._route))
 
     # -- getting
 
-    async def get(
-        self, *queues: str | bytes, count: int = 1, timeout: Duration | None = None
-    ) -> list[AsyncJob]:
+    async def get(self, *queues: str | bytes, count: int = 1, timeout: Duration | None = None) -> list[AsyncJob]:
         """Wait for jobs of these queues, the first named first, and return up to `count`; none after `timeout`.
 
         timeout: None waits for ever, 0 does not wait.
         """
         wait = None if timeout is None else seconds(timeout, "timeout")
         route = Route(self._route.node)
-        raw_jobs = await self.run(
-            self.flows.get(requests.queue_names(queues), count, wait, route)
-        )
+        raw_jobs = await self.run(self.flows.get(requests.queue_names(queues), count, wait, route))
         self._route.node = route.node
         return self.make_jobs(raw_jobs, Route(route.node, pinned=True))
 
-    async def get_one(
-        self, *queues: str | bytes, timeout: Duration | None = None
-    ) -> AsyncJob | None:
+    async def get_one(self, *queues: str | bytes, timeout: Duration | None = None) -> AsyncJob | None:
         """As `get`, for one job; None after `timeout`."""
         return next(iter(await self.get(*queues, timeout=timeout)), None)
 
@@ -239,19 +210,11 @@ class AsyncClient:
         """Figures of the queue on the node; None if it has none of that name."""
         return await self._one(requests.queue_stat(queue))
 
-    async def peek(
-        self, queue: str | bytes, count: int = 10, *, newest: bool = False
-    ) -> list[PeekedJob]:
+    async def peek(self, queue: str | bytes, count: int = 10, *, newest: bool = False) -> list[PeekedJob]:
         """Look at queued jobs without taking them, oldest first, or newest first."""
         return await self._one(requests.peek(queue, count, newest))
 
-    async def pause(
-        self,
-        queue: str | bytes,
-        state: PauseState | None = None,
-        *,
-        everywhere: bool = False,
-    ) -> str:
+    async def pause(self, queue: str | bytes, state: PauseState | None = None, *, everywhere: bool = False) -> str:
         """Stop a queue's input ("in"), output ("out"), "all" or "none"; returns the state. None only asks."""
         return await self._one(requests.pause(queue, state, everywhere))
 
@@ -267,50 +230,30 @@ class AsyncClient:
         route = await self._scan_route()
         cursor = -1
         while cursor != 0:
-            request = requests.scan_queues(
-                max(cursor, 0), count, min_length, max_length, min_import_rate
-            )
+            request = requests.scan_queues(max(cursor, 0), count, min_length, max_length, min_import_rate)
             cursor, names = await self.run(self.flows.one(request, route))
             for name in names:
                 yield name
 
     async def scan_jobs(
-        self,
-        queue: str | bytes | None = None,
-        *,
-        states: Iterable[str] = (),
-        count: int = 100,
+        self, queue: str | bytes | None = None, *, states: Iterable[str] = (), count: int = 100
     ) -> AsyncIterator[JobInfo]:
         """The node's jobs, of one queue and in some states if so asked. One that is there all the time comes at least once."""
-        route, words = (
-            await self._scan_route(),
-            requests.scan_words(queue, states, count),
-        )
+        route, words = (await self._scan_route(), requests.scan_words(queue, states, count))
         cursor = -1
         while cursor != 0:
-            cursor, jobs = await self.run(
-                self.flows.one(requests.scan_jobs(max(cursor, 0), words), route)
-            )
+            cursor, jobs = await self.run(self.flows.one(requests.scan_jobs(max(cursor, 0), words), route))
             for job in jobs:
                 yield job
 
     async def scan_job_ids(
-        self,
-        queue: str | bytes | None = None,
-        *,
-        states: Iterable[str] = (),
-        count: int = 100,
+        self, queue: str | bytes | None = None, *, states: Iterable[str] = (), count: int = 100
     ) -> AsyncIterator[str]:
         """As `scan_jobs`, only the ids."""
-        route, words = (
-            await self._scan_route(),
-            requests.scan_words(queue, states, count),
-        )
+        route, words = (await self._scan_route(), requests.scan_words(queue, states, count))
         cursor = -1
         while cursor != 0:
-            cursor, ids = await self.run(
-                self.flows.one(requests.scan_job_ids(max(cursor, 0), words), route)
-            )
+            cursor, ids = await self.run(self.flows.one(requests.scan_job_ids(max(cursor, 0), words), route))
             for job_id in ids:
                 yield job_id
 
@@ -336,9 +279,7 @@ class AsyncClient:
     @overload
     async def cluster(self, subcommand: Literal["nodes"]) -> list[ClusterNode]: ...
     @overload
-    async def cluster(
-        self, subcommand: Literal["info"]
-    ) -> dict[str, int | float | str]: ...
+    async def cluster(self, subcommand: Literal["info"]) -> dict[str, int | float | str]: ...
     @overload
     async def cluster(self, subcommand: str, *args: Argument) -> Any: ...
     async def cluster(self, subcommand: str, *args: Argument) -> Any:
@@ -353,9 +294,7 @@ class AsyncClient:
         """Change the node's configuration."""
         return await self._one(requests.config_set(name, value))
 
-    async def execute(
-        self, *args: Argument, resend: bool = False, block: Duration | None = 0.0
-    ) -> Any:
+    async def execute(self, *args: Argument, resend: bool = False, block: Duration | None = 0.0) -> Any:
         """Any command; the reply as it comes: bytes, int, list, dict or None. Raises its error.
 
         resend: send again when the connection breaks before the reply.
@@ -371,15 +310,10 @@ class AsyncClient:
         await self.keeper.close()
         await self._transport.close()
 
-    async def __aenter__(self) -> AsyncClient:
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self.close()
 
     def __repr__(self) -> str:
@@ -397,9 +331,7 @@ class AsyncClient:
                 try:
                     result: list[Any] | None = None
                     if isinstance(effect, Exchange):
-                        result = await self._transport.exchange(
-                            effect.endpoint, effect.requests
-                        )
+                        result = await self._transport.exchange(effect.endpoint, effect.requests)
                     else:
                         await self._transport.pause(effect.seconds, effect.stop)
                 except (NotSentError, BrokenError) as error:
@@ -413,24 +345,16 @@ class AsyncClient:
     def make_jobs(self, raw_jobs: list[Any], route: Route) -> list[AsyncJob]:
         """Jobs from what GETJOB returned."""
         now = self.clock()
-        return [
-            AsyncJob(self, fields, route, self.serializer, now) for fields in raw_jobs
-        ]
+        return [AsyncJob(self, fields, route, self.serializer, now) for fields in raw_jobs]
 
     async def _one(self, request: Request[T]) -> T:
         return await self.run(self.flows.one(request, self._route))
 
     def _place(self, job: ReceivedJob | str | bytes) -> tuple[str | bytes, Route]:
-        return (
-            (job.id, job._route) if isinstance(job, ReceivedJob) else (job, self._route)
-        )
+        return (job.id, job._route) if isinstance(job, ReceivedJob) else (job, self._route)
 
-    async def _for_jobs(
-        self, command: str, jobs: Sequence[ReceivedJob | str | bytes]
-    ) -> int:
-        return await self.run(
-            self.flows.by_node(command, [self._place(job) for job in jobs])
-        )
+    async def _for_jobs(self, command: str, jobs: Sequence[ReceivedJob | str | bytes]) -> int:
+        return await self.run(self.flows.by_node(command, [self._place(job) for job in jobs]))
 
     async def _scan_route(self) -> Route:
         await self.ping()

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from disqueue.client import requests
 from disqueue.client.durations import Duration, seconds
@@ -40,12 +40,7 @@ class Supply(Generic[J]):
     """What the two consumers share: the buffer, and what to do next. No I/O."""
 
     def __init__(
-        self,
-        flows: Flows,
-        queues: tuple[str | bytes, ...],
-        prefetch: int,
-        timeout: Duration | None,
-        poll: Duration,
+        self, flows: Flows, queues: tuple[str | bytes, ...], prefetch: int, timeout: Duration | None, poll: Duration
     ) -> None:
         self.flows = flows
         self.queues = requests.queue_names(queues)
@@ -66,26 +61,16 @@ class Supply(Generic[J]):
         """Jobs, or none after a while; and the route back to the node that they came from."""
         wait = self.poll
         if self.timeout is not None:
-            wait = min(
-                wait, max(0.0, self.idle_since + self.timeout - self.flows.clock())
-            )
+            wait = min(wait, max(0.0, self.idle_since + self.timeout - self.flows.clock()))
         try:
-            jobs = yield from self.flows.get(
-                self.queues, self.prefetch, wait, self.route, stop, math.inf
-            )
+            jobs = yield from self.flows.get(self.queues, self.prefetch, wait, self.route, stop, math.inf)
         except StoppedError:
             return [], self.route
         origin = Route(self.route.node, pinned=True)
         if jobs:
             self.flows.router.note_jobs(self.route, [job[1].decode() for job in jobs])
-            if (
-                self.flows.router.move(self.route, self.flows.clock())
-                and self.route.node is not None
-            ):
-                logger.info(
-                    "consumer moves to %s, where most of its jobs come from",
-                    self.route.node.endpoint,
-                )
+            if self.flows.router.move(self.route, self.flows.clock()) and self.route.node is not None:
+                logger.info("consumer moves to %s, where most of its jobs come from", self.route.node.endpoint)
         return jobs, origin
 
     def received(self, jobs: list[J]) -> None:
@@ -96,20 +81,14 @@ class Supply(Generic[J]):
 
     def exhausted(self) -> bool:
         """Whether no job came for as long as the caller wanted to wait."""
-        return (
-            self.timeout is not None
-            and self.flows.clock() - self.idle_since >= self.timeout
-        )
+        return self.timeout is not None and self.flows.clock() - self.idle_since >= self.timeout
 
     def usable(self, job: J) -> bool:
         """Whether a job from the buffer is still this consumer's; counts and reports it if not."""
         if job._lease is None or not LeaseBook.over(job._lease, self.flows.clock()):
             return True
         self.dropped += 1
-        logger.warning(
-            "job %s waited here longer than its lease, and is left to others; lower prefetch or raise RETRY",
-            job.id,
-        )
+        logger.warning("job %s waited here longer than its lease, and is left to others; lower prefetch or raise RETRY", job.id)
         return False
 
     def hand_back(self) -> Flow[list[J]]:
@@ -126,32 +105,22 @@ class Supply(Generic[J]):
                 counts = yield from self.flows.batch(batch, group[0]._route)
             except DisqueueError as error:
                 counts = [error] * len(group)
-            kept += [
-                job for job, count in zip(group, counts, strict=True) if count == 0
-            ]
+            kept += [job for job, count in zip(group, counts, strict=True) if count == 0]
             for job, count in zip(group, counts, strict=True):
                 if isinstance(count, DisqueueError):
-                    logger.warning(
-                        "job %s could not be handed back (%s); it comes back when its lease ends",
-                        job.id,
-                        count,
-                    )
+                    logger.warning("job %s could not be handed back (%s); it comes back when its lease ends", job.id, count)
         return kept
 
 
 @contextlib.contextmanager
-def stopping_on(
-    signals: Iterable[signal.Signals], stop: Callable[[], None]
-) -> Generator[None]:
+def stopping_on(signals: Iterable[signal.Signals], stop: Callable[[], None]) -> Generator[None]:
     """While inside, these signals call `stop`. Only for the main thread."""
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         stop()
 
     if threading.current_thread() is not threading.main_thread():
-        raise ValueError(
-            "stop_on_signals works in the main thread only; call stop() from elsewhere"
-        )
+        raise ValueError("stop_on_signals works in the main thread only; call stop() from elsewhere")
     previous = {number: signal.signal(number, on_signal) for number in signals}
     try:
         yield
@@ -176,9 +145,7 @@ class Consumer:
         stop_on_signals: bool,
     ) -> None:
         self._client = client
-        self._supply: Supply[Job] = Supply(
-            client.flows, queues, prefetch, timeout, poll
-        )
+        self._supply: Supply[Job] = Supply(client.flows, queues, prefetch, timeout, poll)
         self._stop = threading.Event()
         self._signals = STOP_SIGNALS if stop_on_signals else ()
 
@@ -201,23 +168,14 @@ class Consumer:
         self.stop()
         self._hand_back()
 
-    def __enter__(self) -> Consumer:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def __iter__(self) -> Generator[Job]:
-        with (
-            stopping_on(self._signals, self.stop)
-            if self._signals
-            else contextlib.nullcontext()
-        ):
+        with stopping_on(self._signals, self.stop) if self._signals else contextlib.nullcontext():
             try:
                 while not self._stop.is_set():
                     job = self._next_buffered()
@@ -264,9 +222,7 @@ class AsyncConsumer:
         stop_on_signals: bool,
     ) -> None:
         self._client = client
-        self._supply: Supply[AsyncJob] = Supply(
-            client.flows, queues, prefetch, timeout, poll
-        )
+        self._supply: Supply[AsyncJob] = Supply(client.flows, queues, prefetch, timeout, poll)
         self._stop = asyncio.Event()
         self._signals = STOP_SIGNALS if stop_on_signals else ()
 
@@ -289,15 +245,10 @@ class AsyncConsumer:
         self.stop()
         await self._hand_back()
 
-    async def __aenter__(self) -> AsyncConsumer:
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self.close()
 
     async def __aiter__(self) -> AsyncGenerator[AsyncJob]:
@@ -344,8 +295,4 @@ class AsyncConsumer:
     async def _hand_back(self) -> list[AsyncJob]:
         for job in self._supply.buffer:
             self._client.keeper.release(job)
-        return (
-            await self._client.run(self._supply.hand_back())
-            if self._supply.buffer
-            else []
-        )
+        return await self._client.run(self._supply.hand_back()) if self._supply.buffer else []

@@ -19,13 +19,9 @@ def seconds(value: Duration, name: str) -> float:
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         result = float(value)
     else:
-        raise TypeError(
-            f"{name} must be seconds or a timedelta, not {type(value).__name__}"
-        )
+        raise TypeError(f"{name} must be seconds or a timedelta, not {type(value).__name__}")
     if not 0 <= result <= MAX_SECONDS:
-        raise ValueError(
-            f"{name} must be between 0 and {MAX_SECONDS} seconds, not {value!r}"
-        )
+        raise ValueError(f"{name} must be between 0 and {MAX_SECONDS} seconds, not {value!r}")
     return result
 
 
@@ -42,7 +38,5 @@ def milliseconds(value: float) -> int:
 def delay_until(moment: datetime) -> int:
     """Whole seconds from now to `moment`, rounded up; 0 if it has passed. The moment needs a time zone."""
     if moment.tzinfo is None:
-        raise ValueError(
-            "at needs a time zone, for example datetime(2027, 1, 1, 9, 0, tzinfo=UTC)"
-        )
+        raise ValueError("at needs a time zone, for example datetime(2027, 1, 1, 9, 0, tzinfo=UTC)")
     return max(0, math.ceil((moment - datetime.now(UTC)).total_seconds()))

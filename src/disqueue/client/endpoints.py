@@ -13,14 +13,7 @@ DEFAULT_URL = f"disque://127.0.0.1:{DEFAULT_PORT}"
 ENVIRONMENT_VARIABLE = "DISQUEUE_URL"
 
 PLAIN, ENCRYPTED, UNIX = "disque", "disques", "unix"
-SCHEMES = {
-    PLAIN: PLAIN,
-    ENCRYPTED: ENCRYPTED,
-    UNIX: UNIX,
-    "disque+unix": UNIX,
-    "redis": PLAIN,
-    "rediss": ENCRYPTED,
-}
+SCHEMES = {PLAIN: PLAIN, ENCRYPTED: ENCRYPTED, UNIX: UNIX, "disque+unix": UNIX, "redis": PLAIN, "rediss": ENCRYPTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +27,7 @@ class Endpoint:
     def __str__(self) -> str:
         if self.path:
             return self.path
-        return (
-            f"[{self.host}]:{self.port}"
-            if ":" in self.host
-            else f"{self.host}:{self.port}"
-        )
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +56,10 @@ class Settings:
         if self.protocol not in (2, 3):
             raise ValueError(f"protocol must be 2 or 3, not {self.protocol!r}")
         for name in ("connect_timeout", "response_timeout", "retry_for"):
-            if getattr(self, name) < 0 or (
-                getattr(self, name) == 0 and name != "retry_for"
-            ):
-                raise ValueError(
-                    f"{name} must be above 0 seconds, not {getattr(self, name)}"
-                )
+            if getattr(self, name) < 0 or (getattr(self, name) == 0 and name != "retry_for"):
+                raise ValueError(f"{name} must be above 0 seconds, not {getattr(self, name)}")
         if self.max_connections < 1:
-            raise ValueError(
-                f"max_connections must be 1 or more, not {self.max_connections}"
-            )
+            raise ValueError(f"max_connections must be 1 or more, not {self.max_connections}")
 
 
 class SettingsArguments(TypedDict, total=False):
@@ -97,16 +80,7 @@ class SettingsArguments(TypedDict, total=False):
 
 def parse_bool(text: str) -> bool:
     """yes/no of a URL parameter."""
-    words = {
-        "1": True,
-        "yes": True,
-        "true": True,
-        "on": True,
-        "0": False,
-        "no": False,
-        "false": False,
-        "off": False,
-    }
+    words = {"1": True, "yes": True, "true": True, "on": True, "0": False, "no": False, "false": False, "off": False}
     if text.lower() not in words:
         raise ValueError(f"{text!r} is not one of {', '.join(words)}")
     return words[text.lower()]
@@ -137,14 +111,10 @@ def parse_endpoint(text: str) -> Endpoint:
     else:
         host, colon, port_text = text.partition(":")
         if ":" in port_text:
-            raise ValueError(
-                f"{text!r} is no address: put an IPv6 address in brackets, [::1]:{DEFAULT_PORT}"
-            )
+            raise ValueError(f"{text!r} is no address: put an IPv6 address in brackets, [::1]:{DEFAULT_PORT}")
         port_text = port_text if colon else str(DEFAULT_PORT)
     if not host or not port_text.isdecimal() or not 0 < int(port_text) < 65536:
-        raise ValueError(
-            f"{text!r} is no address: use host:port with a port between 1 and 65535"
-        )
+        raise ValueError(f"{text!r} is no address: use host:port with a port between 1 and 65535")
     return Endpoint(host, int(port_text))
 
 
@@ -152,9 +122,7 @@ def apply_parameters(settings: Settings, query: str) -> Settings:
     """The settings with what the query of a URL says. Raises ValueError for unknown names and bad values."""
     known: dict[str, Any] = {}
     options: dict[str, Any] = dict(settings.connection_options)
-    for name, value in parse_qsl(
-        query, keep_blank_values=True, strict_parsing=bool(query)
-    ):
+    for name, value in parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)):
         if name.startswith("ssl_"):
             options[name] = parse_bool(value) if name == "ssl_check_hostname" else value
         elif name in URL_PARAMETERS:
@@ -163,9 +131,7 @@ def apply_parameters(settings: Settings, query: str) -> Settings:
             except ValueError as error:
                 raise ValueError(f"bad value for {name} in the URL: {error}") from None
         else:
-            raise ValueError(
-                f"unknown parameter {name!r} in the URL: use one of {', '.join(URL_PARAMETERS)}, ssl_…"
-            )
+            raise ValueError(f"unknown parameter {name!r} in the URL: use one of {', '.join(URL_PARAMETERS)}, ssl_…")
     return replace(settings, connection_options=options, **known)
 
 
@@ -174,31 +140,19 @@ def parse_url(url: str, settings: Settings) -> tuple[list[Endpoint], Settings]:
     scheme, separator, rest = url.partition("://")
     kind = SCHEMES.get(scheme.lower())
     if not separator or kind is None:
-        raise ValueError(
-            f"{hide_password(url)!r} is no URL of a node: use disque://host:port, disques:// for TLS, unix:///path"
-        )
+        raise ValueError(f"{hide_password(url)!r} is no URL of a node: use disque://host:port, disques:// for TLS, unix:///path")
     place, _, query = rest.partition("?")
     credentials, at, hosts = place.rpartition("@")
     if at:
         username, colon, password = credentials.partition(":")
-        if (
-            not colon
-        ):  # disque://secret@host: servers had only a password for most of their life
+        if not colon:  # disque://secret@host: servers had only a password for most of their life
             username, password = "", credentials
-        settings = replace(
-            settings,
-            username=unquote(username) or None,
-            password=unquote(password) or None,
-        )
-    settings = apply_parameters(
-        replace(settings, tls=settings.tls or kind == ENCRYPTED), query
-    )
+        settings = replace(settings, username=unquote(username) or None, password=unquote(password) or None)
+    settings = apply_parameters(replace(settings, tls=settings.tls or kind == ENCRYPTED), query)
     if kind == UNIX:
         endpoints = [Endpoint(path=unquote(path)) for path in hosts.split(",")]
         if not all(endpoint.path.startswith("/") for endpoint in endpoints):
-            raise ValueError(
-                f"{hide_password(url)!r} needs an absolute path: unix:///run/disqueue.sock"
-            )
+            raise ValueError(f"{hide_password(url)!r} needs an absolute path: unix:///run/disqueue.sock")
         return endpoints, settings
     return [parse_endpoint(host) for host in hosts.rstrip("/").split(",")], settings
 
@@ -209,9 +163,7 @@ def hide_password(url: str) -> str:
     return f"{scheme}{separator}…@{rest.rpartition('@')[2]}" if "@" in rest else url
 
 
-def resolve_nodes(
-    nodes: str | Iterable[str] | None, settings: Settings
-) -> tuple[list[Endpoint], Settings]:
+def resolve_nodes(nodes: str | Iterable[str] | None, settings: Settings) -> tuple[list[Endpoint], Settings]:
     """What a client was given as its nodes: a URL, an address, a list of either, or None for the environment."""
     if nodes is None:
         nodes = os.environ.get(ENVIRONMENT_VARIABLE) or DEFAULT_URL

@@ -110,10 +110,7 @@ class NoNodeError(DisqueueError):
 
     def __init__(self, reasons: dict[str, str]) -> None:
         self.reasons = reasons
-        detail = (
-            "; ".join(f"{node}: {reason}" for node, reason in reasons.items())
-            or "no nodes are known"
-        )
+        detail = "; ".join(f"{node}: {reason}" for node, reason in reasons.items()) or "no nodes are known"
         super().__init__(f"no node could be reached ({detail})")
 
 
@@ -141,12 +138,8 @@ class BatchError(DisqueueError):
 
     def __init__(self, results: Sequence[str | DisqueueError]) -> None:
         self.results = list(results)
-        errors = [
-            result for result in self.results if isinstance(result, DisqueueError)
-        ]
-        super().__init__(
-            f"{len(errors)} of {len(self.results)} jobs were not added; the first: {errors[0]}"
-        )
+        errors = [result for result in self.results if isinstance(result, DisqueueError)]
+        super().__init__(f"{len(errors)} of {len(self.results)} jobs were not added; the first: {errors[0]}")
 
 
 BY_CODE: dict[str, type[ReplyError]] = {
@@ -171,11 +164,7 @@ BY_CODE: dict[str, type[ReplyError]] = {
 BY_CODE["WRONGPASS"] = AuthenticationError
 
 # These come with the general prefix.
-AUTHENTICATION_TEXTS = (
-    "invalid password",
-    "Client sent AUTH, but no password is set",
-    "AUTH <password> called",
-)
+AUTHENTICATION_TEXTS = ("invalid password", "Client sent AUTH, but no password is set", "AUTH <password> called")
 
 
 def error_from_reply(line: str) -> ReplyError:

@@ -94,9 +94,7 @@ _PENDING: Any = object()
 
 def may_fit_elsewhere(reply: ReplyError) -> bool:
     """Whether another node may take a job that this one refused."""
-    return isinstance(reply, SPREAD) or (
-        isinstance(reply, NotReplicatedError) and reply.text.endswith(OWN_TROUBLE)
-    )
+    return isinstance(reply, SPREAD) or (isinstance(reply, NotReplicatedError) and reply.text.endswith(OWN_TROUBLE))
 
 
 def parse_reply(request: Request[T], reply: Any) -> T:
@@ -104,27 +102,18 @@ def parse_reply(request: Request[T], reply: Any) -> T:
     try:
         return request.parse(reply)
     except (TypeError, ValueError, LookupError) as error:
-        raise MalformedReplyError(
-            f"the reply to {request.args[0]!s} makes no sense: {reply!r} ({error})"
-        ) from error
+        raise MalformedReplyError(f"the reply to {request.args[0]!s} makes no sense: {reply!r} ({error})") from error
 
 
 class Flows:
     """The flows of one client."""
 
-    def __init__(
-        self,
-        router: Router,
-        retry_for: float,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, router: Router, retry_for: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.router = router
         self.retry_for = retry_for
         self.clock = clock
 
-    def one(
-        self, request: Request[T], route: Route, retry_for: float | None = None
-    ) -> Flow[T]:
+    def one(self, request: Request[T], route: Route, retry_for: float | None = None) -> Flow[T]:
         """Carry out one request. Raises its error."""
         (result,) = yield from self.batch([request], route, retry_for)
         if isinstance(result, Exception):
@@ -133,11 +122,7 @@ class Flows:
         return parsed
 
     def batch(
-        self,
-        batch: Sequence[Request[Any]],
-        route: Route,
-        retry_for: float | None = None,
-        stop: StopFlag | None = None,
+        self, batch: Sequence[Request[Any]], route: Route, retry_for: float | None = None, stop: StopFlag | None = None
     ) -> Flow[list[Any]]:
         """Carry out requests, pipelined. Returns one value or `DisqueueError` each, in order; raises none of these.
 
@@ -150,9 +135,7 @@ class Flows:
                 break
             portion = work.portion()
             try:
-                replies = yield Exchange(
-                    node.endpoint, [batch[index] for index in portion]
-                )
+                replies = yield Exchange(node.endpoint, [batch[index] for index in portion])
             except NotSentError as error:
                 self._failed(node, work, str(error))
                 self._give_up_if_strict(route, work)
@@ -166,9 +149,7 @@ class Flows:
                 self._sort(node, work, portion, replies)
         return work.results
 
-    def _settle(
-        self, work: _Work, route: Route, stop: StopFlag | None
-    ) -> Flow[Node | None]:
+    def _settle(self, work: _Work, route: Route, stop: StopFlag | None) -> Flow[Node | None]:
         """A node that may be asked now; None when time is up and every pending request has its error."""
         while True:
             if stop is not None and stop.is_set():
@@ -219,9 +200,7 @@ class Flows:
         if route.strict and work.pending:
             work.fail_pending()
 
-    def _sort(
-        self, node: Node, work: _Work, portion: list[int], replies: list[Any]
-    ) -> None:
+    def _sort(self, node: Node, work: _Work, portion: list[int], replies: list[Any]) -> None:
         """Keep what was answered; leave pending what another node may do better."""
         work.tried.add(node.endpoint)
         for index, reply in zip(portion, replies, strict=False):
@@ -230,15 +209,11 @@ class Flows:
                 work.results[index] = parse_reply(request, reply)
             elif isinstance(reply, AuthenticationError):
                 raise reply
-            elif isinstance(reply, ELSEWHERE) or (
-                request.spread and may_fit_elsewhere(reply)
-            ):
+            elif isinstance(reply, ELSEWHERE) or (request.spread and may_fit_elsewhere(reply)):
                 self._refused(node, work, index, reply)
             else:
                 work.results[index] = reply
-        work.pending = [
-            index for index in work.pending if work.results[index] is _PENDING
-        ]
+        work.pending = [index for index in work.pending if work.results[index] is _PENDING]
 
     def _refused(self, node: Node, work: _Work, index: int, reply: ReplyError) -> None:
         now = self.clock()
@@ -246,30 +221,22 @@ class Flows:
         work.refusals[index] = reply
         work.reasons[str(node.endpoint)] = str(reply)
         if node.avoid_until <= now:
-            logger.info(
-                "node %s refused a command, others first: %s", node.endpoint, reply
-            )
+            logger.info("node %s refused a command, others first: %s", node.endpoint, reply)
             self.router.avoid(node, now)
-        if not isinstance(reply, ELSEWHERE) and not self.router.others_left(
-            work.tried, now
-        ):
+        if not isinstance(reply, ELSEWHERE) and not self.router.others_left(work.tried, now):
             work.results[index] = reply
         elif not self.router.others_left(work.tried, now):
             # All have refused: asking again at once would only make a storm of it.
             self.router.failed(node, now)
 
-    def _unanswered(
-        self, node: Node, work: _Work, portion: list[int], reason: str
-    ) -> None:
+    def _unanswered(self, node: Node, work: _Work, portion: list[int], reason: str) -> None:
         for index in portion:
             if not work.batch[index].resend:
                 work.results[index] = UnknownOutcomeError(
                     f"{work.batch[index].args[0]!s} was sent to {node.endpoint}, but the reply never came ({reason}); "
                     "it may have been carried out or not"
                 )
-        work.pending = [
-            index for index in work.pending if work.results[index] is _PENDING
-        ]
+        work.pending = [index for index in work.pending if work.results[index] is _PENDING]
 
     # -- made of these
 
@@ -291,11 +258,7 @@ class Flows:
             lost = isinstance(result, UnknownOutcomeError)
             if isinstance(result, Exception) and not lost:
                 raise result
-            if not lost and (
-                result
-                or left == 0
-                or (deadline is not None and self.clock() >= deadline)
-            ):
+            if not lost and (result or left == 0 or (deadline is not None and self.clock() >= deadline)):
                 jobs: list[Any] = result
                 return jobs
             if stop is not None and stop.is_set():
@@ -308,9 +271,7 @@ class Flows:
             raise BatchError(results)
         return results
 
-    def by_node(
-        self, command: str, jobs: Sequence[tuple[str | bytes, Route]]
-    ) -> Flow[int]:
+    def by_node(self, command: str, jobs: Sequence[tuple[str | bytes, Route]]) -> Flow[int]:
         """A command for jobs, each at the node that it came from. Returns for how many it held."""
         groups: dict[int, tuple[Route, list[str | bytes]]] = {}
         for job_id, route in jobs:
@@ -341,22 +302,14 @@ class _Work:
 
     def time_left(self, now: float) -> float:
         """Seconds in which to go on trying."""
-        return (
-            1.0
-            if self.trouble_since is None
-            else self.trouble_since + self.retry_for - now
-        )
+        return 1.0 if self.trouble_since is None else self.trouble_since + self.retry_for - now
 
     def portion(self) -> list[int]:
         """The next pending requests that go out together."""
         size = 0
         portion: list[int] = []
         for index in self.pending[:BATCH_REQUESTS]:
-            size += sum(
-                len(argument)
-                for argument in self.batch[index].args
-                if isinstance(argument, (bytes, str))
-            )
+            size += sum(len(argument) for argument in self.batch[index].args if isinstance(argument, (bytes, str)))
             if portion and size > BATCH_BYTES:
                 break
             portion.append(index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from disqueue.client import replies
 
@@ -19,25 +19,9 @@ if TYPE_CHECKING:
 class ReceivedJob:
     """A job that was delivered to this client; `Job` and `AsyncJob` add what can be done with it."""
 
-    __slots__ = (
-        "_lease",
-        "_received_at",
-        "_route",
-        "_serializer",
-        "additional_deliveries",
-        "body",
-        "id",
-        "nacks",
-        "queue",
-    )
+    __slots__ = ("_lease", "_received_at", "_route", "_serializer", "additional_deliveries", "body", "id", "nacks", "queue")
 
-    def __init__(
-        self,
-        fields: list[Any],
-        route: Route,
-        serializer: Serializer,
-        received_at: float,
-    ) -> None:
+    def __init__(self, fields: list[Any], route: Route, serializer: Serializer, received_at: float) -> None:
         self.queue = replies.text(fields[0])
         self.id = replies.text(fields[1])
         self.body: bytes = fields[2]
@@ -70,14 +54,7 @@ class Job(ReceivedJob):
 
     __slots__ = ("_client",)
 
-    def __init__(
-        self,
-        client: Client,
-        fields: list[Any],
-        route: Route,
-        serializer: Serializer,
-        received_at: float,
-    ) -> None:
+    def __init__(self, client: Client, fields: list[Any], route: Route, serializer: Serializer, received_at: float) -> None:
         super().__init__(fields, route, serializer, received_at)
         self._client = client
 
@@ -101,16 +78,11 @@ class Job(ReceivedJob):
         """Still at it: the next delivery is postponed. Returns for how many seconds."""
         return self._client.working(self)
 
-    def __enter__(self) -> Job:
+    def __enter__(self) -> Self:
         self._client.keeper.hold(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._client.keeper.release(self)
         if kind is None:
             self.ack()
@@ -125,14 +97,7 @@ class AsyncJob(ReceivedJob):
 
     __slots__ = ("_client",)
 
-    def __init__(
-        self,
-        client: AsyncClient,
-        fields: list[Any],
-        route: Route,
-        serializer: Serializer,
-        received_at: float,
-    ) -> None:
+    def __init__(self, client: AsyncClient, fields: list[Any], route: Route, serializer: Serializer, received_at: float) -> None:
         super().__init__(fields, route, serializer, received_at)
         self._client = client
 
@@ -156,16 +121,11 @@ class AsyncJob(ReceivedJob):
         """Still at it: the next delivery is postponed. Returns for how many seconds."""
         return await self._client.working(self)
 
-    async def __aenter__(self) -> AsyncJob:
+    async def __aenter__(self) -> Self:
         self._client.keeper.hold(self)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._client.keeper.release(self)
         if kind is None:
             await self.ack()

@@ -60,21 +60,14 @@ class LeaseKeeper:
         if not isinstance(result, Exception):
             self.book.prolonged(lease, result, asked_at)
             return
-        error = (
-            result if isinstance(result, DisqueueError) else DisqueueError(str(result))
-        )
+        error = result if isinstance(result, DisqueueError) else DisqueueError(str(result))
         self.book.refused(lease, error, now)
         if lease.held and isinstance(error, UnknownJobError):
             logger.warning(
-                "job %s is held here, but the server knows it no more: acknowledged or expired elsewhere",
-                lease.job_id,
+                "job %s is held here, but the server knows it no more: acknowledged or expired elsewhere", lease.job_id
             )
         elif lease.held and isinstance(error, TooLateError):
-            logger.warning(
-                "job %s can't be kept alive any longer (%s); it may be delivered again",
-                lease.job_id,
-                error,
-            )
+            logger.warning("job %s can't be kept alive any longer (%s); it may be delivered again", lease.job_id, error)
 
 
 class Keeper(LeaseKeeper):
@@ -100,9 +93,7 @@ class Keeper(LeaseKeeper):
             lease = self.take(job)
             if self._thread is None:
                 self._wakes_at = 0.0
-                self._thread = threading.Thread(
-                    target=self._run, name="disqueue-keeper", daemon=True
-                )
+                self._thread = threading.Thread(target=self._run, name="disqueue-keeper", daemon=True)
                 self._thread.start()
             elif lease.next_at < self._wakes_at:
                 self._changed.notify()
@@ -136,11 +127,7 @@ class Keeper(LeaseKeeper):
             if due is not None and due <= now:
                 return True
             self._wakes_at = now + IDLE_S if due is None else due
-            if (
-                not self._changed.wait(self._wakes_at - now)
-                and due is None
-                and self.book.next_due() is None
-            ):
+            if not self._changed.wait(self._wakes_at - now) and due is None and self.book.next_due() is None:
                 return False
         return False
 
@@ -148,9 +135,7 @@ class Keeper(LeaseKeeper):
         asked_at = self._client.clock()
         batch = [requests.working(lease.job_id) for lease in leases]
         try:
-            results = self._client.run(
-                self._client.flows.batch(batch, route, RETRY_FOR_S)
-            )
+            results = self._client.run(self._client.flows.batch(batch, route, RETRY_FOR_S))
         except DisqueueError as error:
             results = [error] * len(leases)
         with self._changed:
@@ -174,9 +159,7 @@ class AsyncKeeper(LeaseKeeper):
         if self._task is None or self._task.done():
             self._changed = asyncio.Event()
             self._wakes_at = lease.next_at
-            self._task = asyncio.get_running_loop().create_task(
-                self._run(), name="disqueue-keeper"
-            )
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="disqueue-keeper")
         elif lease.next_at < self._wakes_at:
             self._changed.set()
 
@@ -209,9 +192,7 @@ class AsyncKeeper(LeaseKeeper):
         asked_at = self._client.clock()
         batch = [requests.working(lease.job_id) for lease in leases]
         try:
-            results = await self._client.run(
-                self._client.flows.batch(batch, route, RETRY_FOR_S)
-            )
+            results = await self._client.run(self._client.flows.batch(batch, route, RETRY_FOR_S))
         except DisqueueError as error:
             results = [error] * len(leases)
         for lease, result in zip(leases, results, strict=True):

@@ -49,9 +49,7 @@ class LeaseBook:
 
     def start(self, job_id: str, received_at: float) -> Lease:
         """A lease as it is when a job has just come."""
-        return Lease(
-            job_id, received_at, received_at + SHORTEST_LEASE_S, received_at + FIRST_S
-        )
+        return Lease(job_id, received_at, received_at + SHORTEST_LEASE_S, received_at + FIRST_S)
 
     def hold(self, lease: Lease) -> None:
         """Keep this lease alive from now on."""

@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from disqueue.client.values import (
-    ClusterNode,
-    Hello,
-    JobInfo,
-    NodeInfo,
-    PeekedJob,
-    QueueInfo,
-)
+from disqueue.client.values import ClusterNode, Hello, JobInfo, NodeInfo, PeekedJob, QueueInfo
 
 
 def text(value: Any) -> str:
     """A name or id as str. Names may hold any bytes: what is not UTF-8 comes through and goes back unchanged."""
-    return (
-        value.decode("utf-8", "surrogateescape")
-        if isinstance(value, bytes)
-        else str(value)
-    )
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
 def optional_text(value: Any) -> str | None:
@@ -104,10 +93,7 @@ def peeked(reply: Any) -> list[PeekedJob]:
 
 def hello(reply: Any) -> Hello:
     """HELLO without arguments."""
-    nodes = tuple(
-        NodeInfo(text(node[0]), text(node[1]), int(node[2]), int(node[3]))
-        for node in reply[2:]
-    )
+    nodes = tuple(NodeInfo(text(node[0]), text(node[1]), int(node[2]), int(node[3])) for node in reply[2:])
     return Hello(int(reply[0]), text(reply[1]), nodes)
 
 
@@ -123,11 +109,7 @@ def number_or_text(value: str) -> int | float | str:
 
 def colon_lines(reply: Any) -> dict[str, int | float | str]:
     """INFO and CLUSTER INFO: `name:value` lines; headings and empty lines are left out."""
-    lines = (
-        line.partition(":")
-        for line in text(reply).splitlines()
-        if ":" in line and not line.startswith("#")
-    )
+    lines = (line.partition(":") for line in text(reply).splitlines() if ":" in line and not line.startswith("#"))
     return {name: number_or_text(value) for name, _, value in lines}
 
 
@@ -138,11 +120,7 @@ def cluster_nodes(reply: Any) -> list[ClusterNode]:
         words = line.split(" ")
         if len(words) >= 6:
             flags = frozenset(words[2].split(",")) - {"noflags"}
-            nodes.append(
-                ClusterNode(
-                    words[0], words[1], flags, int(words[3]), int(words[4]), words[5]
-                )
-            )
+            nodes.append(ClusterNode(words[0], words[1], flags, int(words[3]), int(words[4]), words[5]))
     return nodes
 
 

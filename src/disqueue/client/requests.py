@@ -8,13 +8,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from disqueue.client import replies
-from disqueue.client.durations import (
-    Duration,
-    delay_until,
-    milliseconds,
-    seconds,
-    whole_seconds,
-)
+from disqueue.client.durations import Duration, delay_until, milliseconds, seconds, whole_seconds
 from disqueue.client.values import Hello, JobInfo, PeekedJob, QueueInfo
 
 T = TypeVar("T")
@@ -81,19 +75,11 @@ def add_options(
         raise ValueError("give delay or at, not both")
     timeout_s = None if timeout is None else seconds(timeout, "timeout")
     if timeout_s == 0:
-        raise ValueError(
-            "timeout must be above 0 (None waits without limit, asynchronous=True does not wait)"
-        )
+        raise ValueError("timeout must be above 0 (None waits without limit, asynchronous=True does not wait)")
     words: list[Argument] = []
     if replicate is not None:
         words += "REPLICATE", positive(replicate, "replicate")
-    delay_s = (
-        delay_until(at)
-        if at is not None
-        else whole_seconds(delay, "delay")
-        if delay is not None
-        else 0
-    )
+    delay_s = delay_until(at) if at is not None else whole_seconds(delay, "delay") if delay is not None else 0
     if delay_s:
         words += "DELAY", delay_s
     if retry is not None:
@@ -111,13 +97,7 @@ def add(queue: str | bytes, body: bytes, options: AddOptions) -> Request[str]:
     """ADDJOB."""
     timeout_ms = 0 if options.timeout_s is None else milliseconds(options.timeout_s)
     args = ("ADDJOB", name_bytes(queue, "queue"), body, timeout_ms, *options.words)
-    return Request(
-        args,
-        replies.text,
-        resend=options.duplicates_ok,
-        block_s=options.timeout_s,
-        spread=True,
-    )
+    return Request(args, replies.text, resend=options.duplicates_ok, block_s=options.timeout_s, spread=True)
 
 
 def queue_names(queues: Sequence[str | bytes]) -> tuple[bytes, ...]:
@@ -127,22 +107,10 @@ def queue_names(queues: Sequence[str | bytes]) -> tuple[bytes, ...]:
     return tuple(name_bytes(queue, "queue") for queue in queues)
 
 
-def get(
-    queues: tuple[bytes, ...], count: int, wait_s: float
-) -> Request[list[list[Any]]]:
+def get(queues: tuple[bytes, ...], count: int, wait_s: float) -> Request[list[list[Any]]]:
     """GETJOB; `wait_s` 0 does not wait. Not resent by itself: who asks knows how much of the wait is left."""
-    wait: tuple[Argument, ...] = (
-        ("TIMEOUT", milliseconds(wait_s)) if wait_s > 0 else ("NOHANG",)
-    )
-    args = (
-        "GETJOB",
-        *wait,
-        "COUNT",
-        positive(count, "count"),
-        "WITHCOUNTERS",
-        "FROM",
-        *queues,
-    )
+    wait: tuple[Argument, ...] = ("TIMEOUT", milliseconds(wait_s)) if wait_s > 0 else ("NOHANG",)
+    args = ("GETJOB", *wait, "COUNT", positive(count, "count"), "WITHCOUNTERS", "FROM", *queues)
     return Request(args, lambda reply: reply or [], resend=False, block_s=wait_s)
 
 
@@ -174,34 +142,21 @@ def queue_stat(queue: str | bytes) -> Request[QueueInfo | None]:
 def peek(queue: str | bytes, count: int, newest: bool) -> Request[list[PeekedJob]]:
     """QPEEK."""
     wanted = positive(count, "count")
-    return Request(
-        ("QPEEK", name_bytes(queue, "queue"), -wanted if newest else wanted),
-        replies.peeked,
-    )
+    return Request(("QPEEK", name_bytes(queue, "queue"), -wanted if newest else wanted), replies.peeked)
 
 
 def scan_queues(
-    cursor: int,
-    count: int,
-    min_length: int | None,
-    max_length: int | None,
-    min_import_rate: int | None,
+    cursor: int, count: int, min_length: int | None, max_length: int | None, min_import_rate: int | None
 ) -> Request[tuple[int, list[str]]]:
     """QSCAN, one page."""
     args: list[Argument] = ["QSCAN", cursor, "COUNT", positive(count, "count")]
-    for word, value in (
-        ("MINLEN", min_length),
-        ("MAXLEN", max_length),
-        ("IMPORTRATE", min_import_rate),
-    ):
+    for word, value in (("MINLEN", min_length), ("MAXLEN", max_length), ("IMPORTRATE", min_import_rate)):
         if value is not None:
             args += word, value
     return Request(tuple(args), replies.page_of_names)
 
 
-def scan_words(
-    queue: str | bytes | None, states: Iterable[str], count: int
-) -> tuple[Argument, ...]:
+def scan_words(queue: str | bytes | None, states: Iterable[str], count: int) -> tuple[Argument, ...]:
     """The options of JSCAN that stay the same from page to page."""
     args: list[Argument] = ["COUNT", positive(count, "count")]
     if queue is not None:
@@ -211,16 +166,12 @@ def scan_words(
     return tuple(args)
 
 
-def scan_job_ids(
-    cursor: int, words: tuple[Argument, ...]
-) -> Request[tuple[int, list[str]]]:
+def scan_job_ids(cursor: int, words: tuple[Argument, ...]) -> Request[tuple[int, list[str]]]:
     """JSCAN … REPLY id, one page."""
     return Request(("JSCAN", cursor, *words, "REPLY", "id"), replies.page_of_names)
 
 
-def scan_jobs(
-    cursor: int, words: tuple[Argument, ...]
-) -> Request[tuple[int, list[JobInfo]]]:
+def scan_jobs(cursor: int, words: tuple[Argument, ...]) -> Request[tuple[int, list[JobInfo]]]:
     """JSCAN … REPLY all, one page."""
     return Request(("JSCAN", cursor, *words, "REPLY", "all"), replies.page_of_jobs)
 
@@ -231,9 +182,7 @@ PAUSE_WORDS = ("in", "out", "all", "none")
 def pause(queue: str | bytes, state: str | None, everywhere: bool) -> Request[str]:
     """PAUSE: set the state, or only ask for it when `state` is None."""
     if state is not None and state not in PAUSE_WORDS:
-        raise ValueError(
-            f"state must be one of {', '.join(PAUSE_WORDS)}, not {state!r}"
-        )
+        raise ValueError(f"state must be one of {', '.join(PAUSE_WORDS)}, not {state!r}")
     words = (state or "state", *(("bcast",) if everywhere else ()))
     return Request(("PAUSE", name_bytes(queue, "queue"), *words), replies.text)
 
@@ -250,23 +199,15 @@ def ping() -> Request[None]:
 
 def info(section: str | None) -> Request[dict[str, int | float | str]]:
     """INFO."""
-    return Request(
-        ("INFO", *((section,) if section is not None else ())), replies.colon_lines
-    )
+    return Request(("INFO", *((section,) if section is not None else ())), replies.colon_lines)
 
 
-CLUSTER_PARSERS: dict[str, Callable[[Any], Any]] = {
-    "NODES": replies.cluster_nodes,
-    "INFO": replies.colon_lines,
-}
+CLUSTER_PARSERS: dict[str, Callable[[Any], Any]] = {"NODES": replies.cluster_nodes, "INFO": replies.colon_lines}
 
 
 def cluster(subcommand: str, args: Iterable[Argument]) -> Request[Any]:
     """CLUSTER: NODES and INFO as values, everything else as text."""
-    return Request(
-        ("CLUSTER", subcommand, *args),
-        CLUSTER_PARSERS.get(subcommand.upper(), replies.text),
-    )
+    return Request(("CLUSTER", subcommand, *args), CLUSTER_PARSERS.get(subcommand.upper(), replies.text))
 
 
 def config_get(pattern: str) -> Request[dict[str, str]]:
@@ -279,15 +220,8 @@ def config_set(name: str, value: Argument) -> Request[None]:
     return Request(("CONFIG", "SET", name, value), replies.ok)
 
 
-def raw(
-    args: Sequence[Argument], *, resend: bool, block: Duration | None
-) -> Request[Any]:
+def raw(args: Sequence[Argument], *, resend: bool, block: Duration | None) -> Request[Any]:
     """Any command, its reply as it comes."""
     if not args:
         raise ValueError("give a command")
-    return Request(
-        tuple(args),
-        replies.raw,
-        resend=resend,
-        block_s=None if block is None else seconds(block, "block"),
-    )
+    return Request(tuple(args), replies.raw, resend=resend, block_s=None if block is None else seconds(block, "block"))

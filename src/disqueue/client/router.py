@@ -63,13 +63,7 @@ class Route:
 class Router:
     """All nodes that are known, and their health. Safe for threads; never blocks."""
 
-    def __init__(
-        self,
-        seeds: list[Endpoint],
-        *,
-        discover: bool = True,
-        rng: random.Random | None = None,
-    ) -> None:
+    def __init__(self, seeds: list[Endpoint], *, discover: bool = True, rng: random.Random | None = None) -> None:
         self._nodes = {endpoint: Node(endpoint, seed=True) for endpoint in seeds}
         self._discover = discover
         self._rng = rng or random.Random()
@@ -95,18 +89,8 @@ class Router:
                 return node
             ready = [node for node in self._nodes.values() if node.retry_at <= now]
             if not ready:
-                return max(
-                    0.0, min(node.retry_at for node in self._nodes.values()) - now
-                )
-            best = min(
-                ready,
-                key=lambda node: (
-                    node.avoid_until > now,
-                    node.priority,
-                    node.failures,
-                    self._rng.random(),
-                ),
-            )
+                return max(0.0, min(node.retry_at for node in self._nodes.values()) - now)
+            best = min(ready, key=lambda node: (node.avoid_until > now, node.priority, node.failures, self._rng.random()))
             if not route.pinned:
                 self._settle(route, best, now)
             return best
@@ -120,25 +104,17 @@ class Router:
             return True
         # A bad node is still better than none.
         return not any(
-            other.retry_at <= now
-            and other.avoid_until <= now
-            and other.priority < BAD_PRIORITY
-            for other in self._nodes.values()
+            other.retry_at <= now and other.avoid_until <= now and other.priority < BAD_PRIORITY for other in self._nodes.values()
         )
 
     def others_left(self, tried: set[Endpoint], now: float) -> bool:
         """Whether a node that was not tried yet can be tried now."""
         with self._lock:
-            return any(
-                node.endpoint not in tried and node.retry_at <= now
-                for node in self._nodes.values()
-            )
+            return any(node.endpoint not in tried and node.retry_at <= now for node in self._nodes.values())
 
     def wants_hello(self, node: Node, now: float) -> bool:
         """Whether the node should be asked who is in the cluster, before anything else."""
-        return self._discover and (
-            node.hello_at is None or now - node.hello_at >= HELLO_INTERVAL_S
-        )
+        return self._discover and (node.hello_at is None or now - node.hello_at >= HELLO_INTERVAL_S)
 
     # -- telling
 
@@ -147,9 +123,7 @@ class Router:
         with self._lock:
             node.failures += 1
             node.hello_at = None
-            backoff = min(
-                MAX_BACKOFF_S, FIRST_BACKOFF_S * 2 ** min(node.failures - 1, 20)
-            )
+            backoff = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2 ** min(node.failures - 1, 20))
             node.retry_at = now + backoff * (0.5 + self._rng.random() / 2)
 
     def succeeded(self, node: Node) -> None:
@@ -168,9 +142,7 @@ class Router:
         with self._lock:
             node.hello_at = now
             node.node_id = hello.node_id
-            by_id = {
-                other.node_id: other for other in self._nodes.values() if other.node_id
-            }
+            by_id = {other.node_id: other for other in self._nodes.values() if other.node_id}
             by_id[hello.node_id] = node
             listed = set()
             for entry in hello.nodes[:MAX_NODES]:
@@ -180,12 +152,7 @@ class Router:
                 if known is None and entry.host and entry.port:
                     known = self._nodes.setdefault(endpoint, Node(endpoint))
                     known.node_id = entry.id
-                elif (
-                    known is not None
-                    and known.failures
-                    and entry.host
-                    and known.endpoint != endpoint
-                ):
+                elif known is not None and known.failures and entry.host and known.endpoint != endpoint:
                     # It moved to another address, or the one we had never worked from here.
                     self._nodes.setdefault(endpoint, Node(endpoint)).node_id = entry.id
                 for other in self._nodes.values():
@@ -208,19 +175,12 @@ class Router:
             return False
         with self._lock:
             prefix, jobs = route.origins.most_common(1)[0]
-            target = next(
-                (node for node in self._nodes.values() if node.node_id[:8] == prefix),
-                None,
-            )
+            target = next((node for node in self._nodes.values() if node.node_id[:8] == prefix), None)
             route.origins.clear()
             route.origins_since = now
             if target is None or target is route.node or jobs <= total * MOVE_SHARE:
                 return False
-            if (
-                target.retry_at > now
-                or target.avoid_until > now
-                or target.priority >= BAD_PRIORITY
-            ):
+            if target.retry_at > now or target.avoid_until > now or target.priority >= BAD_PRIORITY:
                 return False
             self._settle(route, target, now)
             return True

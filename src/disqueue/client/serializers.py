@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Protocol
 
+import msgspec
+
 
 class Serializer(Protocol):
     """Turns a value into a body and back."""
@@ -38,9 +40,7 @@ class TextSerializer:
 
     def encode(self, value: Any) -> bytes:
         if not isinstance(value, str):
-            raise TypeError(
-                f"a body must be str with the text serializer, not {type(value).__name__}"
-            )
+            raise TypeError(f"a body must be str with the text serializer, not {type(value).__name__}")
         return value.encode()
 
     def decode(self, body: bytes) -> str:
@@ -61,8 +61,6 @@ class MsgspecSerializer:
     """Bodies are MessagePack or JSON, checked against a type (a Struct, a dataclass, `dict[str, int]`, …)."""
 
     def __init__(self, kind: Any = Any, *, json: bool = False) -> None:
-        import msgspec
-
         codec = msgspec.json if json else msgspec.msgpack
         self._encoder: Any = codec.Encoder()
         self._decoder: Any = codec.Decoder(kind)
@@ -89,8 +87,6 @@ def serializer_for(choice: Serializer | str | None) -> Serializer:
         return BytesSerializer()
     if isinstance(choice, str):
         if choice not in BY_NAME:
-            raise ValueError(
-                f"unknown serializer {choice!r}: use one of {', '.join(BY_NAME)}, or an object"
-            )
+            raise ValueError(f"unknown serializer {choice!r}: use one of {', '.join(BY_NAME)}, or an object")
         return BY_NAME[choice]()
     return choice

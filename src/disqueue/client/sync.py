@@ -8,17 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, TypeVar, Unpack, overload
+from typing import Any, Literal, Self, TypeVar, Unpack, overload
 
 from disqueue.client import requests
 from disqueue.client.consume import POLL_S, Consumer
 from disqueue.client.durations import Duration, seconds
-from disqueue.client.endpoints import (
-    Endpoint,
-    Settings,
-    SettingsArguments,
-    resolve_nodes,
-)
+from disqueue.client.endpoints import Endpoint, Settings, SettingsArguments, resolve_nodes
 from disqueue.client.errors import ClientClosedError
 from disqueue.client.flow import BrokenError, Exchange, Flow, Flows, NotSentError
 from disqueue.client.jobs import Job, ReceivedJob
@@ -27,14 +22,7 @@ from disqueue.client.requests import Argument, Request
 from disqueue.client.router import Route, Router
 from disqueue.client.serializers import Serializer, serializer_for
 from disqueue.client.transport import NetworkTransport, Transport
-from disqueue.client.values import (
-    ClusterNode,
-    Hello,
-    JobInfo,
-    PauseState,
-    PeekedJob,
-    QueueInfo,
-)
+from disqueue.client.values import ClusterNode, Hello, JobInfo, PauseState, PeekedJob, QueueInfo
 
 T = TypeVar("T")
 
@@ -65,11 +53,7 @@ class Client:
         self.serializer = serializer_for(serializer)
         self._transport: Transport = transport or NetworkTransport(self.settings)
         self.clock = self._transport.clock
-        self.flows = Flows(
-            Router(endpoints, discover=self.settings.discover),
-            self.settings.retry_for,
-            self.clock,
-        )
+        self.flows = Flows(Router(endpoints, discover=self.settings.discover), self.settings.retry_for, self.clock)
         self.keeper = Keeper(self)
         self._route = Route()
         self._closed = False
@@ -148,32 +132,23 @@ class Client:
             asynchronous=asynchronous,
             duplicates_ok=duplicates_ok,
         )
-        batch = [
-            requests.add(queue, self.serializer.encode(body), options)
-            for body in bodies
-        ]
+        batch = [requests.add(queue, self.serializer.encode(body), options) for body in bodies]
         return self.run(self.flows.add_many(batch, self._route))
 
     # -- getting
 
-    def get(
-        self, *queues: str | bytes, count: int = 1, timeout: Duration | None = None
-    ) -> list[Job]:
+    def get(self, *queues: str | bytes, count: int = 1, timeout: Duration | None = None) -> list[Job]:
         """Wait for jobs of these queues, the first named first, and return up to `count`; none after `timeout`.
 
         timeout: None waits for ever, 0 does not wait.
         """
         wait = None if timeout is None else seconds(timeout, "timeout")
         route = Route(self._route.node)
-        raw_jobs = self.run(
-            self.flows.get(requests.queue_names(queues), count, wait, route)
-        )
+        raw_jobs = self.run(self.flows.get(requests.queue_names(queues), count, wait, route))
         self._route.node = route.node
         return self.make_jobs(raw_jobs, Route(route.node, pinned=True))
 
-    def get_one(
-        self, *queues: str | bytes, timeout: Duration | None = None
-    ) -> Job | None:
+    def get_one(self, *queues: str | bytes, timeout: Duration | None = None) -> Job | None:
         """As `get`, for one job; None after `timeout`."""
         return next(iter(self.get(*queues, timeout=timeout)), None)
 
@@ -240,19 +215,11 @@ class Client:
         """Figures of the queue on the node; None if it has none of that name."""
         return self._one(requests.queue_stat(queue))
 
-    def peek(
-        self, queue: str | bytes, count: int = 10, *, newest: bool = False
-    ) -> list[PeekedJob]:
+    def peek(self, queue: str | bytes, count: int = 10, *, newest: bool = False) -> list[PeekedJob]:
         """Look at queued jobs without taking them, oldest first, or newest first."""
         return self._one(requests.peek(queue, count, newest))
 
-    def pause(
-        self,
-        queue: str | bytes,
-        state: PauseState | None = None,
-        *,
-        everywhere: bool = False,
-    ) -> str:
+    def pause(self, queue: str | bytes, state: PauseState | None = None, *, everywhere: bool = False) -> str:
         """Stop a queue's input ("in"), output ("out"), "all" or "none"; returns the state. None only asks."""
         return self._one(requests.pause(queue, state, everywhere))
 
@@ -268,42 +235,24 @@ class Client:
         route = self._scan_route()
         cursor = -1
         while cursor != 0:
-            request = requests.scan_queues(
-                max(cursor, 0), count, min_length, max_length, min_import_rate
-            )
+            request = requests.scan_queues(max(cursor, 0), count, min_length, max_length, min_import_rate)
             cursor, names = self.run(self.flows.one(request, route))
             yield from names
 
-    def scan_jobs(
-        self,
-        queue: str | bytes | None = None,
-        *,
-        states: Iterable[str] = (),
-        count: int = 100,
-    ) -> Iterator[JobInfo]:
+    def scan_jobs(self, queue: str | bytes | None = None, *, states: Iterable[str] = (), count: int = 100) -> Iterator[JobInfo]:
         """The node's jobs, of one queue and in some states if so asked. One that is there all the time comes at least once."""
         route, words = self._scan_route(), requests.scan_words(queue, states, count)
         cursor = -1
         while cursor != 0:
-            cursor, jobs = self.run(
-                self.flows.one(requests.scan_jobs(max(cursor, 0), words), route)
-            )
+            cursor, jobs = self.run(self.flows.one(requests.scan_jobs(max(cursor, 0), words), route))
             yield from jobs
 
-    def scan_job_ids(
-        self,
-        queue: str | bytes | None = None,
-        *,
-        states: Iterable[str] = (),
-        count: int = 100,
-    ) -> Iterator[str]:
+    def scan_job_ids(self, queue: str | bytes | None = None, *, states: Iterable[str] = (), count: int = 100) -> Iterator[str]:
         """As `scan_jobs`, only the ids."""
         route, words = self._scan_route(), requests.scan_words(queue, states, count)
         cursor = -1
         while cursor != 0:
-            cursor, ids = self.run(
-                self.flows.one(requests.scan_job_ids(max(cursor, 0), words), route)
-            )
+            cursor, ids = self.run(self.flows.one(requests.scan_job_ids(max(cursor, 0), words), route))
             yield from ids
 
     # -- nodes
@@ -343,9 +292,7 @@ class Client:
         """Change the node's configuration."""
         return self._one(requests.config_set(name, value))
 
-    def execute(
-        self, *args: Argument, resend: bool = False, block: Duration | None = 0.0
-    ) -> Any:
+    def execute(self, *args: Argument, resend: bool = False, block: Duration | None = 0.0) -> Any:
         """Any command; the reply as it comes: bytes, int, list, dict or None. Raises its error.
 
         resend: send again when the connection breaks before the reply.
@@ -361,15 +308,10 @@ class Client:
         self.keeper.close()
         self._transport.close()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -387,9 +329,7 @@ class Client:
                 try:
                     result: list[Any] | None = None
                     if isinstance(effect, Exchange):
-                        result = self._transport.exchange(
-                            effect.endpoint, effect.requests
-                        )
+                        result = self._transport.exchange(effect.endpoint, effect.requests)
                     else:
                         self._transport.pause(effect.seconds, effect.stop)
                 except (NotSentError, BrokenError) as error:
@@ -415,9 +355,7 @@ class Client:
         return self.run(self.flows.one(request, self._route))
 
     def _place(self, job: ReceivedJob | str | bytes) -> tuple[str | bytes, Route]:
-        return (
-            (job.id, job._route) if isinstance(job, ReceivedJob) else (job, self._route)
-        )
+        return (job.id, job._route) if isinstance(job, ReceivedJob) else (job, self._route)
 
     def _for_jobs(self, command: str, jobs: Sequence[ReceivedJob | str | bytes]) -> int:
         return self.run(self.flows.by_node(command, [self._place(job) for job in jobs]))

@@ -13,13 +13,7 @@ from typing import Any, Protocol
 import redis
 import redis.asyncio as aioredis
 
-from disqueue.client.connections import (
-    AsyncReplyParser,
-    ReplyParser,
-    connection_arguments,
-    reason,
-    reply_error,
-)
+from disqueue.client.connections import AsyncReplyParser, ReplyParser, connection_arguments, reason, reply_error
 from disqueue.client.endpoints import Endpoint, Settings
 from disqueue.client.flow import BrokenError, NotSentError
 from disqueue.client.requests import Request
@@ -51,9 +45,7 @@ class Transport(Protocol):
 class AsyncTransport(Protocol):
     """What an `AsyncClient` needs of the outside."""
 
-    async def exchange(
-        self, endpoint: Endpoint, batch: Sequence[Request[Any]]
-    ) -> list[Any]:
+    async def exchange(self, endpoint: Endpoint, batch: Sequence[Request[Any]]) -> list[Any]:
         """Send, and read a reply each: a value or a `ReplyError`. Raises NotSentError, BrokenError."""
 
     async def pause(self, seconds: float, stop: Any) -> None:
@@ -98,12 +90,8 @@ class NetworkTransport:
         return pool
 
     def _new_pool(self, endpoint: Endpoint) -> _Pool:
-        arguments = connection_arguments(endpoint, self._settings) | {
-            "parser_class": ReplyParser
-        }
-        kind: type[redis.Connection] | type[redis.UnixDomainSocketConnection] = (
-            redis.Connection
-        )
+        arguments = connection_arguments(endpoint, self._settings) | {"parser_class": ReplyParser}
+        kind: type[redis.Connection | redis.UnixDomainSocketConnection] = redis.Connection
         if endpoint.path:
             kind = redis.UnixDomainSocketConnection
         elif self._settings.tls:
@@ -133,17 +121,10 @@ class NetworkTransport:
             if len(batch) == 1:
                 connection.send_command(*batch[0].args, check_health=False)
             else:
-                connection.send_packed_command(
-                    connection.pack_commands([request.args for request in batch]),
-                    check_health=False,
-                )
+                connection.send_packed_command(connection.pack_commands([request.args for request in batch]), check_health=False)
         except CONNECTION_ERRORS as error:
             # What was sent of the last command is incomplete, so it was not carried out; those before it may have been.
-            raise (
-                NotSentError(reason(error))
-                if len(batch) == 1
-                else BrokenError(reason(error), [])
-            ) from error
+            raise (NotSentError(reason(error)) if len(batch) == 1 else BrokenError(reason(error), [])) from error
         replies: list[Any] = []
         try:
             for request in batch:
@@ -156,9 +137,7 @@ class NetworkTransport:
         try:
             if block_s == 0:
                 return connection.read_response()
-            timeout = (
-                None if block_s is None else block_s + self._settings.response_timeout
-            )
+            timeout = None if block_s is None else block_s + self._settings.response_timeout
             return connection.read_response(timeout=timeout)
         except redis.ResponseError as error:
             return reply_error(error)
@@ -200,24 +179,16 @@ class AsyncNetworkTransport:
         return pool
 
     def _new_pool(self, endpoint: Endpoint) -> _AsyncPool:
-        arguments = connection_arguments(endpoint, self._settings) | {
-            "parser_class": AsyncReplyParser
-        }
-        kind: type[aioredis.Connection] | type[aioredis.UnixDomainSocketConnection] = (
-            aioredis.Connection
-        )
+        arguments = connection_arguments(endpoint, self._settings) | {"parser_class": AsyncReplyParser}
+        kind: type[aioredis.Connection | aioredis.UnixDomainSocketConnection] = aioredis.Connection
         if endpoint.path:
             kind = aioredis.UnixDomainSocketConnection
         elif self._settings.tls:
             kind = aioredis.SSLConnection
-        pool: aioredis.ConnectionPool = aioredis.ConnectionPool(
-            connection_class=kind, **arguments
-        )
+        pool: aioredis.ConnectionPool = aioredis.ConnectionPool(connection_class=kind, **arguments)
         return _AsyncPool(pool, asyncio.Semaphore(self._settings.max_connections))
 
-    async def exchange(
-        self, endpoint: Endpoint, batch: Sequence[Request[Any]]
-    ) -> list[Any]:
+    async def exchange(self, endpoint: Endpoint, batch: Sequence[Request[Any]]) -> list[Any]:
         pool = self._pool(endpoint)
         async with pool.limit:
             try:
@@ -238,8 +209,7 @@ class AsyncNetworkTransport:
         replies: list[Any] = []
         try:
             await connection.send_packed_command(
-                connection.pack_commands([request.args for request in batch]),
-                check_health=False,
+                connection.pack_commands([request.args for request in batch]), check_health=False
             )
             for request in batch:
                 replies.append(await self._read(connection, request.block_s))
