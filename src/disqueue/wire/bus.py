@@ -1,0 +1,114 @@
+"""Frames of the bus: a 32-bit length, then a MessagePack list of records.
+
+All that a node has for one peer in a pass goes into one frame. A frame that is too long, cut short or not what
+`disqueue.wire.records` describes raises `BusError`; the link it came on is closed, nothing else happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from disqueue.wire.records import Record
+
+HEADER_BYTES = 4
+DEFAULT_MAX_FRAME_BYTES = 64 * 1024 * 1024
+MAX_FRAME_RECORDS = 1 << 17
+"""Keeps the list that a decoder allocates on the word of a header at one megabyte."""
+
+
+class BusError(Exception):
+    """A peer broke the protocol, or is not one. The text is for the log."""
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[list[Record]] = msgspec.msgpack.Decoder(
+    Annotated[list[Record], msgspec.Meta(max_length=MAX_FRAME_RECORDS)]
+)
+
+
+def encode_frames(records: Sequence[Record], max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> list[bytes]:
+    """Encode `records` in their order, as one frame when that fits and as several otherwise.
+
+    Raises `BusError` when a single record is longer than `max_frame_bytes`.
+    """
+    payload = _encoder.encode(records) if len(records) <= MAX_FRAME_RECORDS else b""
+    if payload and len(payload) <= max_frame_bytes:
+        return [len(payload).to_bytes(HEADER_BYTES, "big") + payload]
+    if len(records) == 1:
+        raise BusError(f"a {type(records[0]).__name__} record of {len(payload)} bytes does not fit a frame of {max_frame_bytes}")
+    middle = len(records) // 2
+    return encode_frames(records[:middle], max_frame_bytes) + encode_frames(records[middle:], max_frame_bytes)
+
+
+def decode_frame(payload: bytes | bytearray | memoryview) -> list[Record]:
+    """The records of one frame's payload. A `msgspec.Raw` in a record keeps a view of `payload`: it must not change."""
+    try:
+        return _decoder.decode(payload)
+    except (msgspec.DecodeError, ValueError, RecursionError, MemoryError) as error:
+        raise BusError(f"malformed frame of {len(payload)} bytes: {error}") from None
+
+
+class FrameReader:
+    """Cuts a stream of bytes into the payloads of frames.
+
+    Memory follows what has arrived, never what a header announces. `max_frame_bytes` may be raised between two
+    frames: a link starts with the small bound of the handshake.
+    """
+
+    __slots__ = ("_header", "_payload", "_wanted", "max_frame_bytes")
+
+    def __init__(self, max_frame_bytes: int) -> None:
+        self.max_frame_bytes = max_frame_bytes
+        self._header = b""
+        self._payload = bytearray()
+        self._wanted = -1
+
+    @property
+    def buffered_bytes(self) -> int:
+        return len(self._header) + len(self._payload)
+
+    def feed(self, data: bytes) -> list[bytes | bytearray | memoryview]:
+        """The payloads that `data` completes. Raises `BusError` at the first length out of bounds."""
+        payloads: list[bytes | bytearray | memoryview] = []
+        position = 0
+        view = memoryview(data)
+        while position < len(view):
+            if self._wanted < 0:
+                position = self._read_header(view, position)
+                continue
+            missing = self._wanted - len(self._payload)
+            if not self._payload and len(view) - position >= missing:
+                payloads.append(view[position : position + missing])
+            else:
+                self._payload += view[position : position + missing]
+                if len(self._payload) < self._wanted:
+                    break
+                payloads.append(self._payload)
+                self._payload = bytearray()  # the old one belongs to whoever decodes it
+            position += missing
+            self._wanted = -1
+        return payloads
+
+    def _read_header(self, view: memoryview, position: int) -> int:
+        taken = min(HEADER_BYTES - len(self._header), len(view) - position)
+        self._header += bytes(view[position : position + taken])
+        if len(self._header) == HEADER_BYTES:
+            length = int.from_bytes(self._header, "big")
+            if not 0 < length <= self.max_frame_bytes:
+                raise BusError(_describe_bad_header(self._header, length, self.max_frame_bytes))
+            self._wanted = length
+            self._header = b""
+        return position + taken
+
+
+def _describe_bad_header(header: bytes, length: int, max_frame_bytes: int) -> str:
+    if header == b"DbuZ":
+        return "the peer speaks the bus protocol of Disque 1.0, which cannot join a Disqueue cluster"
+    if header[:1] == b"*" or header.isalpha():
+        return f"the peer starts with {header!r}: a client seems to use the bus port"
+    if header[:2] == b"\x16\x03":
+        return "the peer speaks TLS, this node's bus does not: set tls-cluster alike on all nodes"
+    return f"frame of {length} bytes, allowed are 1 to {max_frame_bytes}"
