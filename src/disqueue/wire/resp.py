@@ -62,6 +62,7 @@ class RequestParser:
         "_missing",
         "_position",
         "_request_bytes",
+        "_room",
         "_scanned",
     )
 
@@ -71,6 +72,7 @@ class RequestParser:
         self._position = 0  # of the first byte that was not consumed
         self._scanned = 0  # bytes after it that are known to hold no line end
         self._landing: bytearray | None = None
+        self._room = 0  # of the buffer that was given out
         self._arguments: list[bytes] = []
         self._missing = 0  # arguments still to come
         self._request_bytes = 0  # what the arguments so far cost
@@ -102,18 +104,25 @@ class RequestParser:
         """Where the next bytes may be received; valid until the next call to the parser."""
         if self._body is not None and self._body_filled < self._body_bytes:
             self._reserve_body(1)
+            self._landing = None
+            self._room = len(self._body) - self._body_filled
             return memoryview(self._body)[self._body_filled :]
         self._landing = bytearray(READ_BYTES)
+        self._room = READ_BYTES
         return memoryview(self._landing)
 
     def buffer_updated(self, count: int) -> None:
         """`count` bytes were written to the buffer that `get_buffer` gave."""
+        if not 0 <= count <= self._room:
+            raise ValueError(f"{count} bytes cannot have been received, there was room for {self._room}")
         landing = self._landing
+        self._landing = None
+        self._room = 0
+        if self._broken:
+            return
         if landing is None:
             self._body_filled += count
-            return
-        self._landing = None
-        if not self._broken:
+        else:
             self._buffer += memoryview(landing)[:count]
             self._check_unparsed()
 
