@@ -37,7 +37,7 @@ def _match(tokens: list[str], at: int, reply: Reply, bindings: Bindings) -> tupl
     token = tokens[at]
     if token[-1] == "[" and token[0] in "*%~>":
         if reply.kind != token[0] or reply.value is None:
-            return f"{token[0]} wanted, got {reply}", _end(tokens, at)
+            return f"{token[0]} wanted, got {reply}", len(tokens)
         if "~" in token[1:]:
             return _match_unordered(tokens, at + 1, reply.items, bindings)
         return _match_items(tokens, at + 1, reply.items, bindings)
@@ -45,9 +45,9 @@ def _match(tokens: list[str], at: int, reply: Reply, bindings: Bindings) -> tupl
 
 
 def _match_items(tokens: list[str], at: int, items: list[Reply], bindings: Bindings) -> tuple[str | None, int]:
-    for item in items:
+    for position, item in enumerate(items):
         if tokens[at] == "...":
-            return None, at + 2
+            return _match_rest(tokens, at + 1, items[position:], bindings)
         if tokens[at] == "]":
             return f"unexpected element {item}", at + 1
         why, at = _match(tokens, at, item, bindings)
@@ -56,6 +56,19 @@ def _match_items(tokens: list[str], at: int, items: list[Reply], bindings: Bindi
     if tokens[at] == "...":
         at += 1
     return (None, at + 1) if tokens[at] == "]" else (f"{tokens[at]} is missing", at)
+
+
+def _match_rest(tokens: list[str], at: int, items: list[Reply], bindings: Bindings) -> tuple[str | None, int]:
+    """What follows `...`: it may begin at any element."""
+    if tokens[at] == "]":
+        return None, at + 1
+    for start in range(len(items)):
+        trial = dict(bindings)
+        why, after = _match_items(tokens, at, items[start:], trial)
+        if why is None:
+            bindings.update(trial)
+            return None, after
+    return f"{' '.join(tokens[at:])} is nowhere", len(tokens)
 
 
 def _match_unordered(tokens: list[str], at: int, items: list[Reply], bindings: Bindings) -> tuple[str | None, int]:
@@ -70,12 +83,8 @@ def _match_unordered(tokens: list[str], at: int, items: list[Reply], bindings: B
                 at = after
                 break
         else:
-            return f"{tokens[at]} is missing", _end(tokens, at)
+            return f"{tokens[at]} is missing", len(tokens)
     return (f"unexpected element {left[0]}" if left else None), at + 1
-
-
-def _end(tokens: list[str], at: int) -> int:
-    return len(tokens)
 
 
 def _match_scalar(token: str, reply: Reply, bindings: Bindings) -> str | None:

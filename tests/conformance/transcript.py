@@ -26,11 +26,13 @@ class Session(Protocol):
     def disconnect(self, client: str) -> None: ...
     def wait_blocked(self, count: int) -> None: ...
     def advance(self, milliseconds: int) -> None: ...
+    def pass_unnoticed(self, milliseconds: int) -> None: ...
+    def move_wall_clock(self, milliseconds: int) -> None: ...
 
 
 @dataclass(frozen=True)
 class Step:
-    """One line: `action` is send, raw, expect, closed, disconnect, blocked or after."""
+    """One line: `action` is send, raw, expect, closed, disconnect, blocked, after, late or clock."""
 
     line: int
     action: str
@@ -86,7 +88,7 @@ def _parse_step(number: int, line: str, previous: str) -> Step:
         if other[2] == "<":
             return Step(number, "closed" if line == "closed" else "expect", client, line)
     action, _, rest = line.partition(" ")
-    if action in ("after", "blocked", "raw", "closed", "disconnect"):
+    if action in ("after", "late", "clock", "blocked", "raw", "closed", "disconnect"):
         return Step(number, action, client, rest.strip())
     return Step(number, "send", client, line)
 
@@ -104,7 +106,7 @@ def words(text: str, bindings: Bindings) -> list[bytes]:
 
 def duration_ms(text: str) -> int:
     """`1.5s`, `250ms`, `2d` in milliseconds."""
-    number, unit = re.fullmatch(r"([\d.]+)(ms|s|min|h|d)", text).groups()  # type: ignore[union-attr]
+    number, unit = re.fullmatch(r"(-?[\d.]+)(ms|s|min|h|d)", text).groups()  # type: ignore[union-attr]
     return round(float(number) * _UNITS_MS[unit])
 
 
@@ -137,3 +139,7 @@ def _do(step: Step, session: Session, bindings: Bindings) -> None:
         session.wait_blocked(int(step.text))
     elif step.action == "after":
         session.advance(duration_ms(step.text))
+    elif step.action == "late":
+        session.pass_unnoticed(duration_ms(step.text))
+    elif step.action == "clock":
+        session.move_wall_clock(duration_ms(step.text))
