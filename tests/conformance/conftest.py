@@ -8,7 +8,7 @@ import pytest
 
 from .differences import DIFFERENCES
 from .peers import missing
-from .server_process import ServerProcess, tests_original
+from .server_process import ServerProcess, original_under_test
 from .socket_session import SocketSession
 
 
@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         for mark in item.iter_markers("differs"):
             assert mark.args[0] in DIFFERENCES, f"{item.nodeid}: {mark.args[0]!r} is not in differences.py"
-    left_out = [item for item in items if (tests_original() and item.get_closest_marker("differs")) or needs_missing(item)]
+    left_out = [item for item in items if (original_under_test() and item.get_closest_marker("differs")) or needs_missing(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 

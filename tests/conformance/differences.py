@@ -160,6 +160,12 @@ DIFFERENCES: dict[str, Difference] = {
         "They answer as Redis clients need it (SELECT 0 only).",
         "Redis clients connect without errors, redis-cli --pipe works.",
     ),
+    "slow-readers-wait": Difference(
+        PROTOCOL,
+        "Replies that a client does not read pile up, without limit by default.",
+        "Commands of a client that does not read its replies wait.",
+        "One stuck client would fill the memory.",
+    ),
     "monitor-twice": Difference(
         PROTOCOL,
         "A second MONITOR on a connection has no reply.",

@@ -21,7 +21,7 @@ def foreign_server() -> str | None:
     return os.environ.get("DISQUEUE_TEST_SERVER")
 
 
-def tests_original() -> bool:
+def original_under_test() -> bool:
     """Whether the server under test is the original Disque, from which ours differs on purpose in places."""
     return Path(foreign_server() or "").name == "disque-server"
 

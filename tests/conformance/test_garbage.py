@@ -1,0 +1,121 @@
+"""Bytes of all kinds on the port: a reply or a closed connection, bounded memory, and a server that lives."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from .server_process import ServerProcess
+from .socket_session import Connection, SocketSession, encode
+
+MIB = 1 << 20
+GROWTH_BYTES_MAX = 96 * MIB
+
+
+@pytest.fixture
+def bounded(server: ServerProcess, session: SocketSession) -> Iterator[None]:
+    """The server's memory may grow by no more than a bound, and it still answers."""
+    process = psutil.Process(server.process.pid)
+    before = process.memory_info().rss
+    yield
+    connection = Connection(server.port)
+    assert str(connection.call("PING")) == "+PONG"
+    connection.close()
+    assert process.memory_info().rss - before < GROWTH_BYTES_MAX
+
+
+def connect(server: ServerProcess, stack: contextlib.ExitStack) -> socket.socket:
+    """One more connection, closed with the stack."""
+    return stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 10))
+
+
+def send(connection: socket.socket, data: bytes) -> None:
+    """Send what the server takes; it may close before all is sent."""
+    with contextlib.suppress(ConnectionError):
+        connection.sendall(data)
+
+
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("seed", range(5))
+def test_random_bytes(server: ServerProcess, seed: int) -> None:
+    dice = random.Random(seed)
+    alphabets = (bytes(range(256)), b"*$\r\n0123456789-", b"\r\n *$'\"\\x", b"\x00\r\n")
+    with contextlib.ExitStack() as stack:
+        for _ in range(100):
+            alphabet = dice.choice(alphabets)
+            send(connect(server, stack), bytes(dice.choices(alphabet, k=dice.randrange(1, 5000))))
+
+
+@pytest.mark.usefixtures("bounded")
+def test_half_requests_on_many_connections(server: ServerProcess) -> None:
+    halves = (
+        b"*3\r\n$6\r\nADDJOB\r\n",
+        b"*1\r\n$4\r\nPI",
+        b"PIN",
+        b"*",
+        b"*1",
+        b"*1\r",
+        b"*2\r\n$4\r\nPING\r\n$100\r\nabc",
+        b'PING "',
+    )
+    with contextlib.ExitStack() as stack:
+        for number in range(400):
+            send(connect(server, stack), halves[number % len(halves)])
+
+
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("header", [b"*1000000\r\n", b"*1000000\r\n$1\r\n", b"*3\r\n$6\r\nADDJOB\r\n$1\r\nq\r\n$536870912\r\n"])
+def test_large_promises_cost_nothing(server: ServerProcess, header: bytes) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(200):
+            send(connect(server, stack), header)
+
+
+@pytest.mark.usefixtures("bounded")
+def test_headers_over_and_over(server: ServerProcess) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            send(connect(server, stack), b"*1000000\r\n" * 10_000)
+
+
+@pytest.mark.usefixtures("bounded")
+def test_a_header_without_an_end(server: ServerProcess) -> None:
+    with contextlib.ExitStack() as stack:
+        for start in (b"*", b"$", b"*1\r\n$", b"", b'"', b"PING "):
+            connection = connect(server, stack)
+            send(connection, start + b"1" * MIB)
+
+
+def test_a_hundred_thousand_options(session: SocketSession) -> None:
+    client = session.connection("A")
+    client.send(encode([b"ADDJOB", b"q", b"x", b"0", *[b"ASYNC"] * 100_000]))
+    assert client.receive().kind == "+"
+    client.send(encode([b"GETJOB", b"NOHANG", b"FROM", *(b"q%d" % number for number in range(100_000))]))
+    assert str(client.receive()) == "*-1"
+    client.send(encode([b"ACKJOB", *[b"D-00000000-aaaaaaaaaaaaaaaaaaaaaaaa-05a1"] * 100_000]))
+    assert str(client.receive()) == ":0"
+
+
+@pytest.mark.differs("slow-readers-wait")
+@pytest.mark.usefixtures("bounded")
+def test_a_client_that_does_not_read_is_not_read(session: SocketSession) -> None:
+    request = encode([b"PING", b"x" * 100_000])
+    client, observer = session.connection("A").socket, session.connection("observer")
+    client.setblocking(False)
+    sent = stalls = 0
+    while stalls < 100:
+        try:
+            sent += client.send(request[sent % len(request) :])
+        except BlockingIOError:
+            stalls += 1
+            observer.call("PING")
+    assert sent < 64 * MIB
+    client.settimeout(10)
+    expected = sent // len(request) * len(b"$100000\r\n" + b"x" * 100_000 + b"\r\n")
+    while expected > 0:
+        expected -= len(client.recv(MIB))
