@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import groupby
 from pathlib import Path
 
@@ -75,13 +74,15 @@ def cell(text: str) -> str:
 
 
 TABLES = {"differences.md": differences, "configuration.md": configuration, "protocol.md": commands}
-_MARKED = re.compile(r"(?<=<!-- table -->\n)\n.*(?=\n<!-- end of table -->)", re.DOTALL)
+BEGIN, END = "<!-- table -->\n", "<!-- end of table -->"
 
 
 def renewed(name: str) -> str:
     """The text of a document with its tables made anew."""
     text = (DOCS / name).read_text(encoding="utf-8")
-    return _MARKED.sub(lambda _: f"\n{TABLES[name]()}\n", text)
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    return f"{before}{BEGIN}\n{TABLES[name]()}\n\n{END}{after}"
 
 
 if __name__ == "__main__":
