@@ -16,10 +16,10 @@ NEVER = {b"shutdown", b"monitor", b"debug", b"quit"}
 NAMES = [name for name in COMMANDS if name not in NEVER]
 BUSY = (b"addjob", b"getjob", b"ackjob", b"nack", b"enqueue", b"dequeue", b"working", b"pause", b"deljob", b"fastack", b"jscan")
 WORDS = (
-    b"REPLICATE TTL RETRY DELAY MAXLEN ASYNC NOHANG TIMEOUT COUNT WITHCOUNTERS FROM BUSYLOOP QUEUE STATE REPLY all id queued"
-    b" active delayed MINLEN IMPORTRATE in out none state bcast OFFSET GET SET LIST KILL ID TYPE normal ADDR SKIPME yes no"
-    b" REPLY ON OFF SKIP RESETSTAT LEN RESET LATEST HISTORY DOCTOR GRAPH command INFO DOCS AUTH default SETNAME MYID NODES LEAVING FORGET MEET"
-    b" 127.0.0.1 7711 HARD PAUSE maxmemory jobs q p"
+    b"REPLICATE TTL RETRY DELAY MAXLEN ASYNC NOHANG TIMEOUT COUNT WITHCOUNTERS FROM BUSYLOOP QUEUE STATE REPLY all"
+    b" id queued active delayed MINLEN IMPORTRATE in out none state bcast OFFSET GET SET LIST KILL ID TYPE normal"
+    b" ADDR SKIPME yes no REPLY ON OFF SKIP RESETSTAT LEN RESET LATEST HISTORY DOCTOR GRAPH command INFO DOCS AUTH"
+    b" default SETNAME MYID NODES LEAVING FORGET MEET 127.0.0.1 7711 HARD PAUSE maxmemory jobs q p"
 ).split()
 NUMBERS = (
     b"0",

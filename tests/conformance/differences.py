@@ -139,7 +139,7 @@ DIFFERENCES: dict[str, Difference] = {
     "size-limits": Difference(
         NUMBERS,
         "A job may have 512 MiB, a queue's name too, and the name may be empty.",
-        "max-job-size and max-queue-name-length limit them, with an error that names the limit; an empty name is refused.",
+        "max-job-size and max-queue-name-bytes limit them, with an error that names the limit; an empty name is refused.",
         "One huge job or name hurts every node.",
     ),
     "inline-requests": Difference(
