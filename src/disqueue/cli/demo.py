@@ -31,10 +31,10 @@ _REFRESH_S = 0.1
 
 KINDS = (
     Kind("mail", "plain jobs", 400, ("RETRY", "30"), workers=2),
-    Kind("invoice", "delayed by 2 seconds, never early", 40, ("DELAY", "2", "RETRY", "30"), delay_ms=2000),
-    Kind("payment", "at most once, each exactly once", 50, ("RETRY", "0", "REPLICATE", "1")),
-    Kind("thumbnail", "a worker dies, its jobs come back", 60, ("RETRY", "1"), workers=2, abandon=2),
-    Kind("parcel", "refused with NACK, delivered again", 60, ("RETRY", "30"), refuse=3),
+    Kind("invoice", "delayed 2 s, never early", 40, ("DELAY", "2", "RETRY", "30"), delay_ms=2000),
+    Kind("payment", "at most once", 50, ("RETRY", "0", "REPLICATE", "1")),
+    Kind("thumbnail", "worker dies: they return", 60, ("RETRY", "1"), workers=2, abandon=2),
+    Kind("parcel", "refused: delivered again", 60, ("RETRY", "30"), refuse=3),
 )
 
 

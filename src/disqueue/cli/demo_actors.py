@@ -119,9 +119,10 @@ class Worker:
 
     def _handle(self, connection: Connection, job: Reply) -> bool:
         """Do one job; False when the worker dies over it."""
-        if not isinstance(job, list) or not isinstance(job[1], bytes):
+        if not isinstance(job, list) or len(job) < 7 or not isinstance(job[1], bytes):
             raise ConnectionFailed(f"GETJOB answered {job!r}")
-        job_id, nacks, additional = job[1].decode(), job[4], job[6]
+        job_id = job[1].decode()
+        nacks, additional = (count if isinstance(count, int) else 0 for count in (job[4], job[6]))
         ledger = self._crew.ledger
         entry = ledger.delivered(job_id, self._kind, again=bool(nacks or additional))
         if self._abandon and entry.deliveries == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -61,28 +61,31 @@ class Show:
         self._console.print(f"[{at_s:5.1f} s] {text}", markup=False, soft_wrap=True)
 
     def _screen(self) -> Group:
-        table = Table(title=f"A day in a shop, {self._ledger.elapsed_s():.1f} s", title_justify="left")
-        for column in ("queue", "what it shows"):
-            table.add_column(column)
-        for column in ("sent", "delivered", "again", "done"):
-            table.add_column(column, justify="right", min_width=9)
+        table = _table(f"A day in a shop, {self._ledger.elapsed_s():.1f} s", ("sent", "delivered", "again", "done"))
         for kind in self._ledger.kinds:
             line = self._ledger.line(kind)
             table.add_row(kind.queue, kind.title, str(line.sent), str(line.delivered), str(line.again), str(line.acked))
         events = self._ledger.events[-_EVENTS_SHOWN:]
-        return Group(table, *(Text(f"[{at_s:5.1f} s] {text}", overflow="ellipsis", no_wrap=True) for at_s, text in events))
+        told = (Text(f"[{at_s:5.1f} s] {text}", overflow="ellipsis", no_wrap=True) for at_s, text in events)
+        return Group(table, Text(), *told)
 
     def summary(self, verdicts: dict[str, list[str]]) -> None:
-        table = Table(title="Summary", title_justify="left")
-        table.add_column("queue")
-        table.add_column("what it shows")
-        for column in ("sent", "delivered", "again", "done", "lost"):
-            table.add_column(column, justify="right")
-        table.add_column("verdict")
+        table = _table("Summary", ("sent", "delivered", "again", "done", "lost"))
+        table.add_column("promise")
         for kind in self._ledger.kinds:
             line = self._ledger.line(kind)
             wrong = verdicts[kind.queue]
             figures = (line.sent, line.delivered, line.again, line.acked, line.sent - line.delivered)
-            verdict = Text("; ".join(wrong), style="red") if wrong else Text("as promised", style="green")
+            verdict = Text("; ".join(wrong), style="red") if wrong else Text("kept", style="green")
             table.add_row(kind.queue, kind.title, *map(str, figures), verdict)
-        self._console.print(table)
+        self._console.print(Text(), table)
+
+
+def _table(title: str, figures: Sequence[str]) -> Table:
+    """Narrow enough for 80 columns."""
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for column in ("queue", "what it shows"):
+        table.add_column(column, no_wrap=True)
+    for column in figures:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
