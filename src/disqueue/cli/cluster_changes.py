@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from disqueue.cli.cluster_status import report
 from disqueue.cli.connection import Connection, ConnectionFailed, Target, join_address
-from disqueue.cli.membership import ANSWER_TIMEOUT_S, NodeView, ask_all, disagreements, explore, probe, short, wait_for
+from disqueue.cli.membership import ANSWER_TIMEOUT_S, NodeView, ask_all, counted, disagreements, explore, probe, short, wait_for
 from disqueue.cli.nodes import BUS_PORT_OFFSET
 from disqueue.cli.reply import ErrorReply
 
@@ -47,7 +47,7 @@ def create(targets: Sequence[Target], waiting: Waiting) -> int:
     for view in views:
         if foreign := view.members - ids:
             raise ChangeRefused(
-                f"{view.label} is in a cluster with {len(foreign)} other node(s): 'disqueue cluster add {view.label} "
+                f"{view.label} is in a cluster with {counted(len(foreign), 'other node')}: 'disqueue cluster add {view.label} "
                 "HOST:PORT' lets others join it, CLUSTER RESET HARD at it takes it out (this deletes its jobs)"
             )
     _meet(views[0], views[1:])

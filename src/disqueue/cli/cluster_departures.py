@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from disqueue.cli.cluster_changes import ChangeRefused, Waiting, command
 from disqueue.cli.cluster_status import OK, report
 from disqueue.cli.connection import Connection, ConnectionFailed, Target, join_address
-from disqueue.cli.membership import ANSWER_TIMEOUT_S, POLL_S, NodeView, ask, ask_all, explore, short, wait_for
+from disqueue.cli.membership import ANSWER_TIMEOUT_S, POLL_S, NodeView, ask, ask_all, counted, explore, short, wait_for
 from disqueue.cli.reply import ErrorReply
 
 _QUEUES_SHOWN = 10
@@ -64,10 +64,10 @@ def _refuse_if_needed(lost: NodeView) -> None:
         raise ChangeRefused(
             f"{lost.label} is up: 'disqueue cluster leave {lost.label}' first, or --force to lose what only it holds"
         )
-    jobs = lost.info.get("registered_jobs", "0")
-    if jobs != "0":
+    jobs = int(lost.info.get("registered_jobs", "0"))
+    if jobs:
         raise ChangeRefused(
-            f"{lost.label} still holds {jobs} jobs: 'disqueue cluster leave {lost.label}' waits for them, --force does not"
+            f"{lost.label} still holds {counted(jobs, 'job')}: 'disqueue cluster leave {lost.label}' waits for them, --force does not"
         )
 
 
@@ -90,7 +90,7 @@ def leave(target: Target, waiting: Waiting, *, stay: bool, shutdown: bool) -> in
         if time.monotonic() >= deadline:
             return _tell_what_holds_it(view, jobs, waiting)
         if jobs != shown and not waiting.as_json:
-            print(f"{label} is leaving: {jobs} jobs left", flush=True)
+            print(f"{label} is leaving: {counted(jobs, 'job')} left", flush=True)
             shown = jobs
         time.sleep(POLL_S)
     if shutdown:
@@ -120,7 +120,7 @@ def _shut_down(target: Target) -> None:
 
 def _tell_what_holds_it(view: NodeView, jobs: int, waiting: Waiting) -> int:
     problems = [
-        f"{view.label} still holds {jobs} jobs after {waiting.timeout_s:g} seconds; it goes on leaving",
+        f"{view.label} still holds {counted(jobs, 'job')} after {waiting.timeout_s:g} seconds; it goes on leaving",
         *_queue_lines(view),
     ]
     problems.append("consume them, delete them, or wait on with the same command; --stay takes the leaving back")
@@ -139,7 +139,7 @@ def _queue_lines(view: NodeView) -> list[str]:
         return []
     if not lengths:
         return ["none is queued: they are with workers, delayed, or acknowledged and not yet confirmed by all their owners"]
-    shown = [f"queue {name}: {length} jobs" for length, name in lengths[:_QUEUES_SHOWN]]
+    shown = [f"queue {name}: {counted(length, 'job')}" for length, name in lengths[:_QUEUES_SHOWN]]
     return shown + ([f"and {len(lengths) - _QUEUES_SHOWN} queues more"] if len(lengths) > _QUEUES_SHOWN else [])
 
 

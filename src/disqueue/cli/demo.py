@@ -15,7 +15,7 @@ from disqueue.cli.connection import ConnectionFailed
 from disqueue.cli.demo_actors import ANSWER_TIMEOUT_S, Crew, Worker, connected, produce
 from disqueue.cli.demo_ledger import Kind, Ledger
 from disqueue.cli.demo_show import Show
-from disqueue.cli.membership import ask_all, disagreements, wait_for
+from disqueue.cli.membership import ask_all, counted, disagreements, wait_for
 from disqueue.cli.nodes import SERVER_COMMAND, LocalNode, NodeFailed, free_ports, stop_all
 from disqueue.cli.reply import ErrorReply
 from disqueue.cli.watch import info_fields
@@ -116,7 +116,7 @@ class _Day:
         for node in self._nodes:
             node.wait_ready()
         ports = ", ".join(str(node.port) for node in self._nodes)
-        self._ledger.tell(f"{len(self._nodes)} server(s) run on this machine, port {ports}")
+        self._ledger.tell(f"{counted(len(self._nodes), 'server')} run on this machine, port {ports}")
         if len(self._nodes) > 1:
             self._join_nodes()
 

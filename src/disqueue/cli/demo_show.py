@@ -76,7 +76,7 @@ class Show:
             line = self._ledger.line(kind)
             wrong = verdicts[kind.queue]
             figures = (line.sent, line.delivered, line.again, line.acked, line.sent - line.delivered)
-            verdict = Text("; ".join(wrong), style="red") if wrong else Text("kept", style="green")
+            verdict = Text("broken", style="red") if wrong else Text("kept", style="green")
             table.add_row(kind.queue, kind.title, *map(str, figures), verdict)
         self._console.print(Text(), table)
 

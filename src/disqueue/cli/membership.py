@@ -74,6 +74,10 @@ def short(node_id: str) -> str:
     return node_id[:_SHORT_ID]
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def parse_nodes(reply: Reply) -> dict[str, PeerView]:
     """The text of CLUSTER NODES by node id; lines that are not understood are left out."""
     text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else ""

@@ -67,7 +67,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("-i", dest="interval_s", type=_interval, metavar="SECONDS", help="pause between repeats, --stat and --latency lines")
     add("-x", dest="append_stdin", action="store_true", help="put standard input into the command")
     add("-d", dest="delimiter", default="\n", metavar="TEXT", help="what separates values in raw output (a line end)")
-    add("-3", dest="protocol", action="store_const", const=3, default=2, help="speak RESP3")
+    add("--resp3", dest="protocol", action="store_const", const=3, default=2, help="speak RESP3")
     style = parser.add_mutually_exclusive_group()
     style_flags = (
         ("--raw", RAW, "values alone (default when standard output is no terminal)"),

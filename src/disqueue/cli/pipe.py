@@ -39,7 +39,7 @@ class _Pipe:
         peer = self._socket.fileno()
         quiet_since = time.monotonic()
         while not self.finished:
-            wait = 1.0 if timeout_s else None
+            wait = min(timeout_s, 1.0) or None
             wants_input = [self._source] if self._input_open and not self._pending else []
             readable, writable, _ = select.select([peer, *wants_input], [peer] if self._pending else [], [], wait)
             if self._source in readable:

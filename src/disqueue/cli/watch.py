@@ -30,40 +30,45 @@ def info_fields(reply: Reply) -> dict[str, str]:
 
 
 def run_stat(options: Options) -> int:
-    """A line each interval, `-r` lines or without end; a server that is away for a while is waited for."""
-    connection: Connection | None = Connection(options.target)
+    """A line each interval, `-r` lines or without end; a server that goes away is waited for."""
     interval_s = 1.0 if options.interval_s is None else options.interval_s
-    lines, last_requests = 0, None
-    while True:
-        try:
-            connection = connection or Connection(options.target)
-            fields = info_fields(connection.call("INFO", timeout_s=ANSWER_TIMEOUT_S))
-        except ConnectionFailed as error:
-            if connection is not None:
-                connection.close()
-            connection = None
-            print(error, file=sys.stderr, flush=True)
-        else:
-            if lines % _HEADER_EVERY_LINES == 0:
-                print(_stat_header())
-            requests = int(fields.get("total_commands_processed", "0"))
-            print(_stat_line(fields, requests, last_requests), flush=True)
-            last_requests = requests
-            lines += 1
-            if options.repeat == lines:
-                connection.close()
+    connection: Connection | None = Connection(options.target)
+    figures = _Figures()
+    try:
+        while True:
+            try:
+                connection = connection or Connection(options.target)
+                figures.show(info_fields(connection.call("INFO", timeout_s=ANSWER_TIMEOUT_S)))
+            except ConnectionFailed as error:
+                if connection is not None:
+                    connection.close()
+                connection = None
+                print(error, file=sys.stderr, flush=True)
+            if options.repeat == figures.lines:
                 return 0
-        time.sleep(interval_s)
+            time.sleep(interval_s)
+    finally:
+        if connection is not None:
+            connection.close()
 
 
-def _stat_header() -> str:
-    return "".join(f"{title:<{width}}" for title, _, width in _COLUMNS) + f"{'requests':<22}{'connections':<12}"
+class _Figures:
+    """Prints INFO's figures as lines of a table, and what came since the line before."""
 
+    def __init__(self) -> None:
+        self.lines = 0
+        self._last_requests = 0
 
-def _stat_line(fields: dict[str, str], requests: int, last_requests: int | None) -> str:
-    figures = "".join(f"{fields.get(name, '-'):<{width}}" for _, name, width in _COLUMNS)
-    delta = requests - last_requests if last_requests is not None else 0
-    return f"{figures}{f'{requests} (+{delta})':<22}{fields.get('total_connections_received', '-'):<12}"
+    def show(self, fields: dict[str, str]) -> None:
+        if self.lines % _HEADER_EVERY_LINES == 0:
+            print("".join(f"{title:<{width}}" for title, _, width in _COLUMNS) + f"{'requests':<22}{'connections':<12}")
+        requests = int(fields.get("total_commands_processed", "0"))
+        added = requests - self._last_requests if self.lines else 0
+        figures = "".join(f"{fields.get(name, '-'):<{width}}" for _, name, width in _COLUMNS)
+        told = f"{requests} (+{added})"
+        print(f"{figures}{told:<22}{fields.get('total_connections_received', '-'):<12}", flush=True)
+        self._last_requests = requests
+        self.lines += 1
 
 
 class _Latency:
