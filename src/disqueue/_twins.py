@@ -89,10 +89,12 @@ def load_plain(names: Sequence[str]) -> dict[str, ModuleType]:
 def hot_modules() -> list[str]:
     """The names of the modules that `setup.py` compiles: those with a `.pxd` file beside them."""
     root = Path(__file__).parent
-    return sorted(".".join((PACKAGE, *path.relative_to(root).with_suffix("").parts)) for path in root.rglob("*.pxd"))
+    sources = (path.with_suffix(".py") for path in root.rglob("*.pxd"))
+    return sorted(".".join((PACKAGE, *path.relative_to(root).with_suffix("").parts)) for path in sources if path.exists())
 
 
-def _is_compiled(name: str) -> bool:
+def is_compiled(name: str) -> bool:
+    """Whether an extension module lies beside the source of this module."""
     stem = Path(__file__).parent.joinpath(*name.split(".")[1:])
     return any(stem.with_name(stem.name + suffix).exists() for suffix in EXTENSION_SUFFIXES)
 
@@ -101,8 +103,8 @@ def build_info() -> BuildInfo:
     """Whether the hot modules run compiled, and why not."""
     if plain_wanted():
         return BuildInfo("plain", "DISQUEUE_PURE is set")
-    missing = [name for name in hot_modules() if not _is_compiled(name)]
-    if not _is_compiled(KERNEL):
+    missing = [name for name in hot_modules() if not is_compiled(name)]
+    if not is_compiled(KERNEL):
         return BuildInfo("plain", "no compiled modules beside the sources; install with a C compiler to get them")
     if missing:
         return BuildInfo("compiled", f"except {', '.join(missing)}; install again to compile all")
