@@ -26,6 +26,12 @@ def original_under_test() -> bool:
     return Path(foreign_server() or "").name == "disque-server"
 
 
+def server_command() -> list[str]:
+    """What starts a server, before its arguments."""
+    foreign = foreign_server()
+    return [foreign] if foreign else [sys.executable, "-m", "disqueue", "server"]
+
+
 def free_port() -> int:
     """A port that is free, and its bus port too."""
     for _ in range(200):
@@ -49,18 +55,17 @@ class ServerProcess:
         self.output = directory / "output.log"
         for attempt in range(3):
             self.port = free_port()
-            if self._start():
+            if self.start_again():
                 return
             if attempt == 2:
                 raise RuntimeError(f"the server did not start:\n{self.output.read_text(errors='replace')}")
 
     def command(self) -> list[str]:
         """The command line that starts it."""
-        foreign = foreign_server()
-        first = [foreign] if foreign else [sys.executable, "-m", "disqueue", "server"]
-        return [*first, "--port", str(self.port), "--dir", str(self.directory), "--bind", "127.0.0.1", *self.options]
+        return [*server_command(), "--port", str(self.port), "--dir", str(self.directory), "--bind", "127.0.0.1", *self.options]
 
-    def _start(self) -> bool:
+    def start_again(self) -> bool:
+        """Start the process and wait until it listens; False if it ended before."""
         with self.output.open("ab") as log:
             self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + START_TIMEOUT_S

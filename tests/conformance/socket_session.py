@@ -19,9 +19,24 @@ def encode(request: list[bytes]) -> bytes:
 class Connection:
     """One client connection."""
 
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), REPLY_TIMEOUT_S)
+    def __init__(self, address: int | str | tuple[str, int]) -> None:
+        """`address`: a port of this machine, a host and port, or the path of a Unix socket."""
+        if isinstance(address, str):
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(REPLY_TIMEOUT_S)
+            self.connect_unix(address)
+        else:
+            host_and_port = ("127.0.0.1", address) if isinstance(address, int) else address
+            self.socket = socket.create_connection(host_and_port, REPLY_TIMEOUT_S)
         self.decoder = ReplyDecoder()
+
+    def connect_unix(self, path: str) -> None:
+        """Connect, or leave nothing open."""
+        try:
+            self.socket.connect(path)
+        except OSError:
+            self.socket.close()
+            raise
 
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
