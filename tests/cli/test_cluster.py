@@ -196,7 +196,7 @@ def test_local_nodes_run_until_a_signal(tmp_path: Path, number: signal.Signals) 
 _LOCAL = """
 import sys
 from pathlib import Path
-from disqueue.cli.cluster_changes import ChangeRefused, Waiting
+from disqueue.cli.cluster_changes import Waiting
 from disqueue.cli.cluster_local import run_local
 from tests.cli.conftest import server_command
 sys.exit(run_local(2, int(sys.argv[1]), Path(sys.argv[2]), (), Waiting(30, False), server_command()))

@@ -67,7 +67,7 @@ def _refuse_if_needed(lost: NodeView) -> None:
     jobs = int(lost.info.get("registered_jobs", "0"))
     if jobs:
         raise ChangeRefused(
-            f"{lost.label} still holds {counted(jobs, 'job')}: 'disqueue cluster leave {lost.label}' waits for them, --force does not"
+            f"{lost.label} still holds {counted(jobs, 'job')}: 'disqueue cluster leave {lost.label}' waits, --force does not"
         )
 
 
