@@ -31,6 +31,8 @@ class Client(Timed):
         self.init_timer()
         self.id = client_id
         self.reply = reply
+        self.connection: object = None
+        """The shell's own object for this client; the core does not look at it."""
         self.address = address
         self.name = b""
         self.library_name = b""

@@ -1,0 +1,363 @@
+"""Acknowledgements: they reach every owner of a job, and are kept until every owner knows.
+
+ACKJOB makes a job acknowledged here, and `SetAck` tells the other owners. Each answers `GotAck` with the owners that it knows
+of, so that the sets grow together; when all have answered, `DELETE` ends it everywhere. A node that does not know
+the job promises with its answer to refuse a copy that comes late (`RecentIds`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from disqueue.core.ids import id_ttl_minutes
+from disqueue.core.job import (
+    ACKED,
+    ACTIVE,
+    ASKED,
+    DELAYED,
+    DELETED,
+    HELD,
+    LEASED,
+    MOVED,
+    PLACEHOLDER,
+    QUEUED,
+    WAIT_REPL,
+    Job,
+    new_job,
+)
+from disqueue.core.replication import TAKEOVER_JITTER_MS, Replication
+from disqueue.core.scheduler import ASK_AHEAD_MS, BY_NACK, BY_TIME
+from disqueue.wire.job_records import (
+    DELETE,
+    QUEUED_DELIVERY,
+    QUEUED_FORCED,
+    QUEUED_NACK,
+    WILL_QUEUE,
+    GotAck,
+    SetAck,
+)
+from disqueue.wire.job_records import HELD as TELL_HELD
+from disqueue.wire.job_records import QUEUED as TELL_QUEUED
+from disqueue.wire.job_records import WORKING as TELL_WORKING
+
+if TYPE_CHECKING:
+    from disqueue.core.peer import Peer
+
+ACK_RETRY_MS = 1000
+ACK_RETRY_LIMIT_MS = 180_000
+MAX_PLACEHOLDERS = 100_000
+"""Acknowledgements of unknown jobs kept at a time, about 40 MB: ids are not secret, so anybody could send any number."""
+PLACEHOLDER_EXTRA_MS = 60_000
+"""The TTL in an id is rounded down to minutes."""
+
+
+class Acknowledgement(Replication):
+    """Acks, and what owners of one job tell each other about it."""
+
+    def init_acknowledgement(self) -> None:
+        """Start with no placeholders."""
+        self.placeholders = 0
+
+    # -- by a client of this node
+
+    def ack(self, job: Job) -> bool:
+        """Acknowledge a known job; tell whether it was not acknowledged yet."""
+        if job.state == WAIT_REPL:
+            self.replicated(job)
+        if job.state == ACKED:
+            self.spread_ack(job)
+            return False
+        if job.queue is not None:
+            job.queue.acked += 1
+        self._become_acked(job)
+        self.spread_ack(job)
+        return True
+
+    def ack_and_hide(self, job: Job) -> None:
+        """Delete a job on all its owners, those that are away now included: an acknowledgement that clients do not see."""
+        if job.state == WAIT_REPL:
+            self.delete(job)
+            self.forget_everywhere(job)
+            return
+        job.flags |= DELETED
+        if job.state != ACKED:
+            self._become_acked(job)
+        self.spread_ack(job)
+
+    def forget_everywhere(self, job: Job) -> None:
+        """Tell the owners to forget a job, once: who does not hear it keeps it."""
+        self.done.add(job.id, self.now_ms)
+        self.tell_all(self.others(job.owners), DELETE, job.id)
+
+    def _become_acked(self, job: Job) -> None:
+        moved_to = job.confirmed if job.flags & MOVED else 0
+        job.waiter = None
+        self.set_acked(job)
+        if moved_to:
+            # Behind the job on the same link: the node that has it queued hears of the ack, whoever finishes first.
+            for peer in self.others(moved_to):
+                self.tell_ack(peer, SetAck, job.id, job.owners)
+        job.flags &= ~(LEASED | MOVED | HELD | ASKED)
+        self.used_bytes -= len(job.body)
+        job.body = b""
+        if self.journal is not None:
+            self.journal.job_changed(job)
+
+    def spread_ack(self, job: Job) -> None:
+        """Tell the owners that have not confirmed; forget the job when all have."""
+        members = self.members.members_mask & ~1
+        missing = (members if job.flags & PLACEHOLDER else job.owners & members) & ~job.confirmed
+        if missing == 0:
+            self._finish_ack(job)
+            return
+        owners = 0 if job.flags & PLACEHOLDER else job.owners
+        for peer in self.others(missing):
+            self.tell_ack(peer, SetAck, job.id, owners)
+        wait_ms = min(ACK_RETRY_MS << min(job.attempts, 8), ACK_RETRY_LIMIT_MS)
+        job.attempts = min(job.attempts + 1, 100)
+        job.due_ms = self.now_ms + wait_ms + self.random_below(TAKEOVER_JITTER_MS)
+        self.arm(job)
+
+    def _finish_ack(self, job: Job) -> None:
+        if not job.flags & PLACEHOLDER:
+            others = self.others(job.owners)
+            if others:
+                self.tell_all(others, DELETE, job.id)
+                self.done.add(job.id, self.now_ms)
+        self.delete(job)
+
+    def delete(self, job: Job) -> None:
+        """Forget a job on this node, and the count of placeholders."""
+        if job.flags & PLACEHOLDER:
+            self.placeholders -= 1
+        Replication.delete(self, job)
+
+    def make_placeholder(self, job_id: bytes) -> Job | None:
+        """Keep the acknowledgement of a job that this node does not know, until somebody who does takes it over.
+
+        None when there are too many.
+        """
+        if self.placeholders >= MAX_PLACEHOLDERS:
+            return None
+        job = new_job(job_id, None, b"", 0)
+        job.flags = PLACEHOLDER
+        job.owners = 0
+        job.expires_ms = self.now_ms + id_ttl_minutes(job_id) * 60_000 + PLACEHOLDER_EXTRA_MS
+        self.register(job)
+        self.set_acked(job)
+        self.placeholders += 1
+        return job
+
+    # -- between owners
+
+    def ack_told(self, peer: Peer, job_id: bytes, owners: int) -> None:
+        """A peer says that a job is acknowledged. `owners` 0: it does not know the job itself."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            self.done.add(job_id, self.now_ms)
+            self.tell_ack(peer, GotAck, job_id, 0)
+            return
+        if job.flags & PLACEHOLDER:
+            self._adopt_placeholder(peer, job, owners)
+            return
+        if owners:
+            job.owners |= owners | 1 << peer.slot
+        if job.state == WAIT_REPL:
+            self.replicated(job)
+        first_time = job.state != ACKED
+        if first_time:
+            if job.queue is not None:
+                job.queue.acked += 1
+            self._become_acked(job)
+        job.confirmed |= 1 << peer.slot
+        self.tell_ack(peer, GotAck, job_id, job.owners | 1)
+        if not owners:
+            self.spread_ack(job)  # the peer knows nobody: this node takes it on
+        elif first_time:
+            job.attempts = 1
+            job.due_ms = self.now_ms + 2 * ACK_RETRY_MS + self.random_below(TAKEOVER_JITTER_MS)
+            self.arm(job)
+
+    def _adopt_placeholder(self, peer: Peer, job: Job, owners: int) -> None:
+        """A peer acknowledges what is acknowledged here as unknown."""
+        self.tell_ack(peer, GotAck, job.id, 0)
+        if owners:
+            self.done.add(job.id, self.now_ms)
+            self.ack_resolved(job.id, True)
+            self.delete(job)
+
+    def ack_confirmed(self, peer: Peer, job_id: bytes, owners: int) -> None:
+        """A peer answers `SetAck`. `owners` 0: the job is unknown there."""
+        job = self.jobs.get(job_id)
+        if job is None or job.state != ACKED:
+            return
+        job.confirmed |= 1 << peer.slot
+        if job.flags & PLACEHOLDER:
+            if owners:
+                self.ack_resolved(job_id, True)
+                self.delete(job)
+            elif not self.members.members_mask & ~1 & ~job.confirmed:
+                self.ack_resolved(job_id, False)
+                self.delete(job)
+            return
+        grown = job.owners | owners
+        if grown != job.owners:
+            job.owners = grown
+            for other in self.others(grown & ~job.confirmed):
+                self.tell_ack(other, SetAck, job_id, grown)
+        if not job.owners & self.members.members_mask & ~1 & ~job.confirmed:
+            self._finish_ack(job)
+
+    def ack_resolved(self, job_id: bytes, known: bool) -> None:
+        """Somebody, or nobody, knows a job that a client of this node has acknowledged; a higher layer answers the client."""
+
+    def delete_told(self, job_id: bytes) -> None:
+        """A peer says that everybody knows that the job is over."""
+        self.done.add(job_id, self.now_ms)
+        job = self.jobs.get(job_id)
+        if job is not None:
+            if job.state == ACKED and job.flags & PLACEHOLDER:
+                self.ack_resolved(job_id, True)
+            self.delete(job)
+
+    def renew(self, job: Job) -> None:
+        """A queued or acknowledged job is due: tell its owners again."""
+        if job.state == ACKED:
+            self.spread_ack(job)
+        elif job.retry_s > 0 and job.owners != 1:
+            self.tell_all(self.others(job.owners), TELL_QUEUED, job.id, 0)
+            job.due_ms = self.now_ms + self._renew_ms(job)
+        else:
+            job.due_ms = 0
+
+    def _renew_ms(self, job: Job) -> int:
+        """A queued job is announced before the other owners come to ask."""
+        return job.retry_s * 750
+
+    # -- who has it
+
+    def ask_owners(self, job: Job) -> None:
+        """Ask the other owners whether one of them has the job queued or out with a worker."""
+        self.tell_all(self.others(job.owners), WILL_QUEUE, job.id)
+
+    def owner_asks(self, peer: Peer, job_id: bytes) -> None:
+        """A peer is about to queue the job: say so when this node has it."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            return
+        bit = 1 << peer.slot
+        job.owners |= bit
+        if job.state == ACKED:
+            self.tell_ack(peer, SetAck, job_id, job.owners)
+        elif job.state == QUEUED:
+            self.tell(peer, TELL_HELD, job_id, job.retry_s * 1000)
+        elif job.state == ACTIVE and job.due_ms > self.now_ms:
+            if job.flags & (LEASED | DELAYED) or (job.flags & MOVED and not job.confirmed & bit):
+                self.tell(peer, TELL_HELD, job_id, job.due_ms - self.now_ms)
+
+    def owner_holds(self, peer: Peer, job_id: bytes, for_ms: int) -> None:
+        """A peer has the job queued or out with a worker: look again after that."""
+        job = self.jobs.get(job_id)
+        if job is None or job.retry_s == 0:
+            return
+        if job.state == QUEUED:
+            self.dequeue(job)
+        if job.state != ACTIVE or job.flags & DELAYED:
+            return
+        wait_ms = min(for_ms, max(0, job.expires_ms - self.now_ms))
+        self.stand_back(job, wait_ms)
+
+    def stand_back(self, job: Job, wait_ms: int) -> None:
+        """Let another owner be first to queue the job, `wait_ms` from now: ask after that, and queue it only then."""
+        job.due_ms = self.now_ms + wait_ms + ASK_AHEAD_MS + 1 + self.random_below(TAKEOVER_JITTER_MS)
+        job.flags &= ~ASKED
+        self.arm(job)
+        if self.journal is not None:
+            self.journal.job_changed(job)
+
+    def announce_queued(self, job: Job, reason: int) -> None:
+        """Tell the other owners that the job is queued here again."""
+        if job.owners == 1:
+            return
+        flags = QUEUED_DELIVERY
+        if reason == BY_NACK:
+            flags = QUEUED_NACK | QUEUED_FORCED
+        elif reason != BY_TIME:
+            flags = QUEUED_DELIVERY | QUEUED_FORCED
+        self.tell_all(self.others(job.owners), TELL_QUEUED, job.id, flags)
+
+    def owner_queued(self, peer: Peer, job_id: bytes, flags: int) -> None:
+        """A peer has queued the job."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            return
+        job.owners |= 1 << peer.slot
+        if job.state == ACKED:
+            self.tell_ack(peer, SetAck, job_id, job.owners)
+            return
+        if job.state == WAIT_REPL:
+            self.replicated(job)
+        self._count_queueing(job, flags)
+        leased = job.state == ACTIVE and job.flags & LEASED and job.due_ms > self.now_ms
+        if leased and not flags & QUEUED_FORCED:
+            self.tell(peer, TELL_HELD, job_id, job.due_ms - self.now_ms)
+            return
+        if job.state == QUEUED:
+            if not self._peer_wins(peer, job_id):
+                self.tell(peer, TELL_QUEUED, job_id, 0)
+                return
+            self.dequeue(job)
+        if job.flags & DELAYED:
+            self.clear_delayed(job)
+        job.flags &= ~(LEASED | MOVED)
+        self.stand_back(job, job.retry_s * 1000)
+
+    def _count_queueing(self, job: Job, flags: int) -> None:
+        if flags & QUEUED_NACK:
+            self.count_nack(job)
+        elif flags & QUEUED_DELIVERY and job.deliveries < 0xFFFF:
+            job.deliveries += 1
+
+    def _peer_wins(self, peer: Peer, job_id: bytes) -> bool:
+        """Two nodes have the job queued: both find the same one to keep it, each as often as the other."""
+        mine = hash_of(job_id, self.node_id)
+        other = hash_of(job_id, peer.node_id)
+        return other > mine
+
+    def work_goes_on(self, job: Job) -> None:
+        """A worker connected to this node goes on with the job: the lease starts again, here and at the other owners."""
+        if job.state == QUEUED:
+            self.dequeue(job)
+        job.flags = (job.flags | LEASED) & ~(ASKED | MOVED)
+        self.postpone(job, job.retry_s * 1000)
+        self.tell_all(self.others(job.owners), TELL_WORKING, job.id)
+
+    def owner_works(self, peer: Peer, job_id: bytes) -> None:
+        """A worker goes on with the job, says a peer."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            return
+        job.owners |= 1 << peer.slot
+        if job.state == ACKED:
+            self.tell_ack(peer, SetAck, job_id, job.owners)
+            return
+        if job.state == QUEUED:
+            self.dequeue(job)
+        if job.state == ACTIVE and job.retry_s > 0:
+            if job.flags & DELAYED:
+                self.clear_delayed(job)
+            self.stand_back(job, job.retry_s * 1000)
+
+    def owner_left(self, peer: Peer, job_id: bytes) -> None:
+        """A peer has handed its copy over and is no owner any more."""
+        job = self.jobs.get(job_id)
+        if job is not None:
+            job.owners &= ~(1 << peer.slot)
+
+
+def hash_of(job_id: bytes, node_id: bytes) -> int:
+    """Return a number that depends on both ids alike (FNV-1a, 64 bits), the same on every node and in every process."""
+    value = 0xCBF29CE484222325
+    for character in job_id + node_id:
+        value = ((value ^ character) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value

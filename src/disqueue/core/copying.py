@@ -1,0 +1,25 @@
+"""A job whose copies are being made on other nodes."""
+
+from __future__ import annotations
+
+from disqueue.core.client import Client
+
+STEP_MS = 50
+"""Another node is tried when confirmations are missing for this long, or longer where round trips take longer."""
+MAX_STEP_MS = 2000
+
+
+class Copying:
+    """How far the copies are. `client` waits for them, or is None (ASYNC, or the client went away)."""
+
+    def __init__(self, client: Client | None, external: bool, next_ms: int) -> None:
+        self.client = client
+        self.external = external
+        """This node keeps no copy itself: it is leaving or short of memory."""
+        self.confirmed = 0 if external else 1
+        """Mask of the nodes that keep one."""
+        self.refused = 0
+        self.paused = False
+        """A node refused because the queue is paused there."""
+        self.next_ms = next_ms
+        self.step_ms = STEP_MS

@@ -1,0 +1,64 @@
+"""What federation knows about one queue: who wants its jobs, and what this node's consumers have asked of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from disqueue.core.timers import Timed
+
+if TYPE_CHECKING:
+    from disqueue.core.peer import Peer
+    from disqueue.core.queue import Queue
+
+RATE_WINDOW_MS = 5000
+MIN_RATE_SPAN_MS = 50
+SOURCE_MS = 5000
+"""A peer counts as a source of jobs for this long after its last one."""
+MAX_BATCH = 512
+
+
+class Demand(Timed):
+    """Kept in `Queue.demand` while a peer wants jobs or consumers of this node wait. Its timer withdraws what nobody waits for."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.init_timer()
+        self.queue = queue
+        self.wanted_by: dict[Peer, int] = {}
+        """Peer -> how many jobs may still be sent to it; the first is served first."""
+        self.asked: dict[Peer, int] = {}
+        """Peer -> how many jobs it may still send, as far as is known here."""
+        self.sources: dict[Peer, int] = {}
+        self.import_started_ms = 0
+        self.import_previous_ms = 0
+        self.import_count = 0
+        self.import_previous = 0
+        self.missed_ms = 0
+        """When a consumer that does not wait found nothing last."""
+        self.missed_count = 0
+
+    def note_import(self, peer: Peer, now_ms: int, count: int) -> None:
+        """Count jobs that came from a peer."""
+        self.sources[peer] = now_ms
+        if now_ms - self.import_started_ms > 1000:
+            self.import_previous_ms = self.import_started_ms
+            self.import_previous = self.import_count
+            self.import_started_ms = now_ms
+            self.import_count = 0
+        self.import_count += count
+
+    def import_rate(self, now_ms: int) -> int:
+        """Return the jobs a second that have come from peers lately."""
+        if self.import_count == 0 or now_ms - self.import_started_ms > RATE_WINDOW_MS:
+            return 0
+        count = self.import_count
+        start_ms = self.import_started_ms
+        if now_ms - self.import_previous_ms <= 2 * RATE_WINDOW_MS and self.import_previous:
+            count += self.import_previous
+            start_ms = self.import_previous_ms
+        return -(-count * 1000 // max(MIN_RATE_SPAN_MS, now_ms - start_ms))
+
+    def recent_sources(self, now_ms: int) -> list[Peer]:
+        """Return the peers that sent jobs lately; forget the others."""
+        for peer in [peer for peer, last_ms in self.sources.items() if now_ms - last_ms > SOURCE_MS]:
+            del self.sources[peer]
+        return list(self.sources)

@@ -1,0 +1,402 @@
+"""Jobs go where consumers wait.
+
+A node whose consumers find a queue empty tells its peers how many jobs it wants (`Want`, a credit). A peer that has jobs that no
+consumer of its own waits for sends them at once. The credit stays until it is used or withdrawn, so that nothing is sent
+while nothing happens. It grows with the rate at which the jobs that come are consumed.
+
+At-least-once jobs go as `Move` (or `HANDOFF`, when the receiver owns a copy already): both nodes are owners then. At-most-once jobs
+go in steps, `Offer`, `ACCEPT`, `RELEASE`, so that at no time two nodes may deliver: the sender keeps the job until the
+receiver holds it, and the receiver does not deliver before the sender has given it up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from disqueue.core.demand import MAX_BATCH, Demand
+from disqueue.core.forwarding import Forwarding
+from disqueue.core.job import (
+    ACKED,
+    ACTIVE,
+    DELIVERED,
+    GONE,
+    HELD,
+    LEASED,
+    MOVED,
+    ONCE_QUEUED,
+    QUEUED,
+    WAIT_REPL,
+    Job,
+)
+from disqueue.core.queue import Queue
+from disqueue.core.scheduler import BY_MOVE
+from disqueue.wire.job_records import (
+    ACCEPT,
+    ASK_HELD,
+    HANDOFF,
+    MISSING,
+    RECEIVED,
+    RELEASE,
+    RELEASED,
+    WITHDRAWN,
+    JobRecord,
+    Move,
+    Offer,
+    SetAck,
+    Want,
+)
+
+if TYPE_CHECKING:
+    from disqueue.core.peer import Peer
+
+WITHDRAW_MS = 2000
+"""What consumers asked for is withdrawn when none has waited or asked for this long."""
+BATCH_MS = 50
+"""A batch is what consumers have lately taken in this time."""
+LOST_LINK_MS = 1000
+"""Jobs on their way when a link breaks are looked for after this."""
+
+
+class Federation(Forwarding):
+    """Moving queued jobs between nodes."""
+
+    def demand_of(self, queue: Queue) -> Demand:
+        """Return the demand of a queue, made if need be."""
+        demand: Demand | None = queue.demand
+        if demand is None:
+            demand = Demand(queue)
+            queue.demand = demand
+        return demand
+
+    # -- asking
+
+    def consumer_waits(self, queue: Queue) -> None:
+        """A client has begun to wait at this queue: ask the peers for jobs."""
+        if self.members.peers:
+            demand = self.demand_of(queue)
+            self._ask(demand, len(queue.waiters))
+            self._watch(demand)
+
+    def consumer_missed(self, name: bytes, count: int) -> None:
+        """A client that does not wait found no job: ask for the next ones, for a while."""
+        if self.members.peers:
+            demand = self.demand_of(self.queue_named(name))
+            demand.missed_ms = self.now_ms
+            demand.missed_count = count
+            self._ask(demand, count)
+            self._watch(demand)
+
+    def _ask(self, demand: Demand, wanted: int) -> None:
+        """See that each peer may send: those that sent lately the batch, the others what is waited for."""
+        sources = demand.sources
+        batch = min(demand.import_rate(self.now_ms) * BATCH_MS // 1000, MAX_BATCH) if sources else 0
+        for peer in self.members.peers:
+            credit = max(wanted, batch) if peer in sources else wanted
+            known = demand.asked.get(peer, 0)
+            if peer.link_up and known * 2 < credit + 1:
+                demand.asked[peer] = credit
+                self.send(peer, Want(demand.queue.name, credit))
+
+    def _watch(self, demand: Demand) -> None:
+        if demand.timer_slot < 0:
+            self.timers.set(demand, self.now_ms + WITHDRAW_MS)
+
+    def demand_timer(self, demand: Demand) -> None:
+        """Withdraw what nobody waits for any more; forget a demand that is over."""
+        queue = demand.queue
+        waited = queue.waiters or (demand.missed_ms and self.now_ms - demand.missed_ms < WITHDRAW_MS)
+        demand.recent_sources(self.now_ms)
+        if waited:
+            # While clients wait nothing changes by itself: look again only for those that do not wait.
+            if not queue.waiters:
+                self.timers.set(demand, self.now_ms + WITHDRAW_MS)
+            return
+        for peer, credit in demand.asked.items():
+            if credit:
+                self.send(peer, Want(queue.name, 0))
+        demand.asked = {}
+        if demand.import_rate(self.now_ms) or demand.sources:
+            self.timers.set(demand, self.now_ms + WITHDRAW_MS)
+        else:
+            self.drop_demand(demand)
+
+    def stop_waiting(self, client: object) -> None:
+        """Take a client off its queues; what was asked for it is withdrawn after a while."""
+        queues: list[Queue] = client.waiting_queues  # type: ignore[attr-defined]
+        Forwarding.stop_waiting(self, client)  # type: ignore[arg-type]
+        for queue in queues:
+            demand: Demand | None = queue.demand
+            if demand is not None and not queue.waiters:
+                self._watch(demand)
+
+    def drop_demand(self, demand: Demand) -> None:
+        """Forget a demand that neither side needs."""
+        if demand.wanted_by or demand.asked or demand.queue.waiters:
+            return
+        self.timers.clear(demand)
+        demand.queue.demand = None
+        self.drop_unused(demand.queue)
+
+    # -- being asked
+
+    def peer_wants(self, peer: Peer, name: bytes, credit: int) -> None:
+        """Consumers of a peer wait for up to `credit` jobs of a queue."""
+        wanted = self.jobs_of(peer).wanted
+        if credit == 0:
+            wanted.pop(name, None)
+            queue = self.queues.get(name)
+            if queue is not None and queue.demand is not None:
+                demand: Demand = queue.demand
+                demand.wanted_by.pop(peer, None)
+                self._watch(demand)
+            return
+        if len(name) > self.settings.max_queue_name_bytes:
+            return
+        queue = self.queue_named(name)
+        wanted[name] = credit
+        self.demand_of(queue).wanted_by[peer] = min(credit, MAX_BATCH)
+        self.mark_ready(queue)
+
+    def serve_peers(self, queue: Queue) -> None:
+        """Send jobs that no client of this node waits for to the peers that want them, in fair shares."""
+        demand: Demand = queue.demand
+        while queue.jobs.count and demand.wanted_by:
+            peers = [peer for peer, credit in demand.wanted_by.items() if credit > 0 and peer.link_up]
+            if not peers:
+                return
+            share = max(1, -(-queue.jobs.count // len(peers)))
+            for peer in peers:
+                credit = demand.wanted_by.pop(peer)
+                sent = self._send_jobs(peer, queue, min(credit, share))
+                credit -= sent
+                if credit > 0:
+                    demand.wanted_by[peer] = credit  # behind the others now
+                else:
+                    self.jobs_of(peer).wanted.pop(queue.name, None)
+                if not queue.jobs.count:
+                    return
+
+    def _send_jobs(self, peer: Peer, queue: Queue, limit: int) -> int:
+        sent = 0
+        while sent < limit:
+            job = self.take_first(queue)
+            if job is None:
+                break
+            self.move_to(peer, job)
+            sent += 1
+        return sent
+
+    def move_to(self, peer: Peer, job: Job) -> None:
+        """Send a job that is active and not leased to a peer, to be queued there."""
+        queue: Queue = job.queue
+        queue.exported += 1
+        data = self.jobs_of(peer)
+        bit = 1 << peer.slot
+        job.confirmed = bit
+        if job.retry_s == 0:
+            job.flags |= HELD
+            data.offered[job.id] = job
+            self.send_job([peer], Offer, job)
+            self.arm(job)
+            return
+        if job.owners & bit:
+            self.tell(peer, HANDOFF, job.id)
+        else:
+            job.owners |= bit
+            self.send_job([peer], Move, job)
+        data.in_flight[job.id] = job
+        job.flags = (job.flags | MOVED | DELIVERED) & ~LEASED
+        job.due_ms = self.now_ms + job.retry_s * 1000
+        self.arm(job)
+        if self.journal is not None:
+            self.journal.job_changed(job)
+
+    # -- receiving at-least-once jobs
+
+    def jobs_moved_here(self, peer: Peer, records: list[JobRecord]) -> None:
+        """Queue jobs that a peer had queued."""
+        for record in records:
+            if record.id in self.done:
+                self.tell_ack(peer, SetAck, record.id, 0)
+                self.tell(peer, RECEIVED, record.id)
+                continue
+            job = self.jobs.get(record.id)
+            if job is None:
+                job = self.job_from_record(peer, record)
+                job.owners |= 1 << peer.slot
+                job.flags |= ONCE_QUEUED
+                self.register(job)
+                if self.journal is not None:
+                    self.journal.job_added(job)
+            self._import(peer, job)
+
+    def job_handed_here(self, peer: Peer, job_id: bytes) -> None:
+        """Queue the copy that this node has of a job that a peer had queued."""
+        job = self.jobs.get(job_id)
+        if job is not None:
+            self._import(peer, job)
+        elif job_id in self.done:
+            self.tell_ack(peer, SetAck, job_id, 0)
+            self.tell(peer, RECEIVED, job_id)
+        else:
+            self.tell(peer, MISSING, job_id)
+
+    def _import(self, peer: Peer, job: Job) -> None:
+        job.owners |= 1 << peer.slot
+        self.tell(peer, RECEIVED, job.id)
+        if job.state == ACKED:
+            self.tell_ack(peer, SetAck, job.id, job.owners)
+            return
+        if job.state == WAIT_REPL:
+            return
+        if job.flags & LEASED and job.state == ACTIVE and job.due_ms > self.now_ms:
+            return  # out with a worker here: the sender learns that when it asks
+        if job.state == ACTIVE:
+            job.flags |= ONCE_QUEUED
+            self.enqueue(job, BY_MOVE)
+        self._count_import(peer, job)
+
+    def _count_import(self, peer: Peer, job: Job) -> None:
+        queue: Queue = job.queue
+        queue.imported += 1
+        demand = self.demand_of(queue)
+        demand.note_import(peer, self.now_ms, 1)
+        credit = demand.asked.get(peer, 0)
+        if credit > 1:
+            demand.asked[peer] = credit - 1
+        else:
+            demand.asked.pop(peer, None)
+        self._watch(demand)
+        self.mark_ready(queue)
+
+    def move_received(self, peer: Peer, job_id: bytes) -> None:
+        """A moved job has arrived."""
+        job = self.jobs_of(peer).in_flight.pop(job_id, None)
+        if job is not None and job.state != GONE:
+            self.handed_over(peer, job)
+
+    def handed_over(self, peer: Peer, job: Job) -> None:
+        """A moved job is at the peer; a leaving node forgets its copy then."""
+
+    def move_missing(self, peer: Peer, job_id: bytes) -> None:
+        """The peer has no copy of a job that was handed off to it: it is queued here again."""
+        job = self.jobs_of(peer).in_flight.pop(job_id, None)
+        if job is None or job.state != ACTIVE or not job.flags & MOVED:
+            return
+        job.owners &= ~(1 << peer.slot)
+        job.flags &= ~MOVED
+        self.enqueue(job, BY_MOVE)
+
+    # -- at-most-once jobs, the sender
+
+    def offer_accepted(self, peer: Peer, job_id: bytes) -> None:
+        """The peer holds an offered job: give it up."""
+        data = self.jobs_of(peer)
+        job = data.offered.pop(job_id, None)
+        if job is None or job.state != ACTIVE:
+            self.tell(peer, RELEASE if job_id in data.released else WITHDRAWN, job_id)
+            return
+        data.released[job_id] = job.expires_ms
+        self.delete(job)
+        self.tell(peer, RELEASE, job_id)
+
+    def release_known(self, peer: Peer, job_id: bytes) -> None:
+        """The peer knows that a job is its own."""
+        self.jobs_of(peer).released.pop(job_id, None)
+
+    def held_asked(self, peer: Peer, job_id: bytes) -> None:
+        """After a broken link: the peer asks whether a job that it holds was released to it."""
+        self.tell(peer, RELEASE if job_id in self.jobs_of(peer).released else WITHDRAWN, job_id)
+
+    def take_back(self, peer: Peer) -> None:
+        """The link to a peer broke: what was only offered to it is queued here again."""
+        data = self.jobs_of(peer)
+        offered = list(data.offered.values())
+        data.offered = {}
+        for job in offered:
+            if job.state == ACTIVE and job.flags & HELD:
+                job.flags &= ~HELD
+                job.confirmed = 0
+                self.enqueue(job, BY_MOVE)
+
+    # -- at-most-once jobs, the receiver
+
+    def jobs_offered(self, peer: Peer, records: list[JobRecord]) -> None:
+        """Hold at-most-once jobs until they are released."""
+        held = self.jobs_of(peer).held
+        for record in records:
+            job = self.jobs.get(record.id)
+            if job is None and record.retry_s == 0:
+                job = self.job_from_record(peer, record)
+                job.owners = 1
+                job.due_ms = self.now_ms + record.wait_ms if record.wait_ms else 0
+                job.flags |= HELD
+                job.confirmed = 1 << peer.slot
+                held[job.id] = job
+                self.register(job)
+                self.arm(job)
+                if self.journal is not None:
+                    self.journal.job_added(job)
+            if record.id in held:
+                self.tell(peer, ACCEPT, record.id)
+
+    def job_released(self, peer: Peer, job_id: bytes) -> None:
+        """A held job is this node's."""
+        job = self.jobs_of(peer).held.pop(job_id, None)
+        if job is not None and job.state == ACTIVE:
+            job.flags &= ~HELD
+            job.confirmed = 0
+            if job.due_ms > self.now_ms:
+                self.set_delayed(job)
+                self.arm(job)
+            else:
+                self.enqueue(job, BY_MOVE)
+            self._count_import(peer, job)
+        self.tell(peer, RELEASED, job_id)
+
+    def job_withdrawn(self, peer: Peer, job_id: bytes) -> None:
+        """A held job is not this node's."""
+        job = self.jobs_of(peer).held.pop(job_id, None)
+        if job is not None and job.state == ACTIVE:
+            self.delete(job)
+
+    # -- links
+
+    def federation_link_up(self, peer: Peer) -> None:
+        """Tell a peer that can be reached again what is wanted, what is released, and ask about what is held."""
+        data = self.jobs_of(peer)
+        for job_id, until_ms in list(data.released.items()):
+            if until_ms <= self.now_ms:
+                del data.released[job_id]
+            else:
+                self.tell(peer, RELEASE, job_id)
+        for queue in list(self.queues.values()):
+            if queue.waiters:
+                demand = self.demand_of(queue)
+                demand.asked.pop(peer, None)
+                self._ask(demand, len(queue.waiters))
+        for job_id in data.held:
+            self.tell(peer, ASK_HELD, job_id)
+
+    def federation_link_down(self, peer: Peer) -> None:
+        """Forget what a peer wants, take back what was offered, and look soon for what was on its way."""
+        data = self.jobs_of(peer)
+        for name in data.wanted:
+            queue = self.queues.get(name)
+            if queue is not None and queue.demand is not None:
+                demand: Demand = queue.demand
+                demand.wanted_by.pop(peer, None)
+                self._watch(demand)
+        data.wanted = {}
+        for queue in list(self.queues.values()):
+            if queue.demand is not None:
+                demand = queue.demand
+                demand.asked.pop(peer, None)
+                demand.sources.pop(peer, None)
+        self.take_back(peer)
+        in_flight = list(data.in_flight.values())
+        data.in_flight = {}
+        for job in in_flight:
+            if job.state == ACTIVE and job.flags & MOVED:
+                job.due_ms = min(job.due_ms, self.now_ms + LOST_LINK_MS)
+                self.arm(job)

@@ -1,0 +1,119 @@
+"""LEAVING: a node gives its jobs away until it holds none, so that it can be stopped.
+
+A queued job moves like a federated one; a delayed job or a replica is copied to a node that has none. When the other node
+says that it has the job, this one tells the remaining owners that it is no owner any more, and forgets it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from disqueue.core.delivery import LEAVING_TEXT
+from disqueue.core.federation import Federation
+from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELIVERED, HELD, QUEUED, WAIT_REPL, Job
+from disqueue.core.timers import Timed
+from disqueue.wire.job_records import ENQUEUE, LEFT, Store
+
+if TYPE_CHECKING:
+    from disqueue.core.peer import Peer
+
+STEP_MS = 50
+JOBS_A_STEP = 500
+"""Jobs looked at in one step: about 10,000 a second leave while the node goes on serving."""
+
+
+class Handover(Federation):
+    """Giving all jobs away."""
+
+    def init_handover(self) -> None:
+        """Make the timer of the steps."""
+        self.handover_timer = Timed()
+        self.handover_timer.init_timer()
+        self.handover_cursor = 0
+
+    def set_leaving(self, leaving: bool) -> None:
+        """Begin to leave the cluster, or stay after all."""
+        self.leaving = leaving
+        self.members.set_leaving(leaving)
+        if self.journal is not None:
+            self.journal.node_changed()
+        if leaving:
+            self.end_all_waits(LEAVING_TEXT)
+            self.timers.set(self.handover_timer, self.now_ms + STEP_MS)
+        else:
+            self.timers.clear(self.handover_timer)
+
+    def handover_step(self) -> None:
+        """Give the next jobs away."""
+        if not self.leaving:
+            return
+        if self.members.reachable and self.jobs.count:
+            jobs, self.handover_cursor = self.jobs.scan(self.handover_cursor, JOBS_A_STEP)
+            for job in jobs:
+                self._give_away(job)
+        self.timers.set(self.handover_timer, self.now_ms + STEP_MS)
+
+    def _give_away(self, job: Job) -> None:
+        if job.state in (ACKED, WAIT_REPL) or job.flags & HELD or self._on_its_way(job):
+            return
+        if job.state == ACTIVE and job.retry_s == 0 and job.flags & DELIVERED:
+            self.delete(job)  # nothing can happen to it any more
+            return
+        peer = self._heir(job)
+        if peer is None:
+            if job.state == ACTIVE and not job.flags & DELAYED and self.others(job.owners):
+                self._leave_job(job)  # every node that can be reached has a copy already
+            return
+        if job.state == QUEUED:
+            job.queue.jobs.remove(job)
+            self.queued_jobs -= 1
+            job.state = ACTIVE
+            job.due_ms = 0
+            self.move_to(peer, job)
+        elif job.retry_s == 0:
+            self.move_to(peer, job)
+        else:
+            self._copy_away(peer, job)
+
+    def _on_its_way(self, job: Job) -> bool:
+        return any(job.id in self.jobs_of(peer).in_flight for peer in self.members.peers)
+
+    def _heir(self, job: Job) -> Peer | None:
+        """Return a node without a copy, so that no copy is lost; for a queued or delayed job otherwise an owner."""
+        reachable: list[Peer] = self.members.reachable
+        self.first_target += 1
+        owner: Peer | None = None
+        for step in range(len(reachable)):
+            peer = reachable[(self.first_target + step) % len(reachable)]
+            if not job.owners >> peer.slot & 1:
+                return peer
+            owner = peer
+        return owner if job.state == QUEUED or job.flags & DELAYED else None
+
+    def _copy_away(self, peer: Peer, job: Job) -> None:
+        job.owners |= 1 << peer.slot
+        self.jobs_of(peer).in_flight[job.id] = job
+        self.send_job([peer], Store, job)
+        if job.flags & DELAYED:
+            self.tell(peer, ENQUEUE, job.id, max(1, job.due_ms - self.now_ms))
+
+    def copy_stored(self, peer: Peer, job_id: bytes) -> None:
+        """A node keeps a copy now; a leaving node forgets its own then."""
+        Federation.copy_stored(self, peer, job_id)
+        self.move_received(peer, job_id)
+
+    def copy_refused(self, peer: Peer, job_id: bytes, reason: int) -> None:
+        """A node keeps no copy; a leaving node tries another one."""
+        job = self.jobs_of(peer).in_flight.pop(job_id, None)
+        if job is not None:
+            job.owners &= ~(1 << peer.slot)
+        Federation.copy_refused(self, peer, job_id, reason)
+
+    def handed_over(self, peer: Peer, job: Job) -> None:
+        """A job has arrived where it was sent."""
+        if self.leaving and job.state in (ACTIVE, QUEUED):
+            self._leave_job(job)
+
+    def _leave_job(self, job: Job) -> None:
+        self.tell_all(self.others(job.owners), LEFT, job.id)
+        self.delete(job)

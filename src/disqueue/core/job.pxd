@@ -1,0 +1,29 @@
+cimport cython
+from disqueue.core.timers cimport Timed
+
+
+@cython.final
+@cython.no_gc
+cdef class Job(Timed):
+    cdef public bytes id
+    cdef public bytes body
+    cdef public object queue
+    cdef public long long ctime_ns
+    cdef public long long order_ns
+    cdef public long long expires_ms
+    cdef public long long due_ms
+    cdef public int ttl_s
+    cdef public int retry_s
+    cdef public int delay_s
+    cdef public unsigned short replicate
+    cdef public unsigned short nacks
+    cdef public unsigned short deliveries
+    cdef public unsigned short flags
+    cdef public unsigned char state
+    cdef public unsigned char attempts
+    cdef public object owners
+    cdef public object confirmed
+    cdef public object waiter
+
+cpdef Job new_job(bytes job_id, object queue, bytes body, long long ctime_ns)
+cpdef bint is_before(Job job, Job other)

@@ -1,0 +1,250 @@
+"""A node: all layers together, and what comes in from peers and from clients that come and go.
+
+The core is driven by calls and has no clock, no sockets and no files. A pass is `begin_pass`, any number of commands and
+records, `advance`, `end_pass`; see `docs/architecture.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from disqueue.core.client import BLOCKED_ADDJOB, BLOCKED_FORWARD, BLOCKED_GETJOB, Client
+from disqueue.core.demand import Demand
+from disqueue.core.forwarding import Request
+from disqueue.core.handover import Handover
+from disqueue.core.job import ACKED, DELETED, PLACEHOLDER, STATE_NAMES, Job
+from disqueue.core.lone_members import LoneMembers
+from disqueue.core.queue import PAUSED_OUT, Queue
+from disqueue.core.settings import Settings
+from disqueue.core.timers import Timed
+from disqueue.wire import job_records as wire
+
+if TYPE_CHECKING:
+    from disqueue.core.peer import Peer
+
+Handler = Callable[["Node", "Peer", bytes, int], None]
+
+
+class Node(Handover):
+    """One node of the cluster. Ports: `on_unblock`, `journal`, `members`, `log`."""
+
+    def __init__(
+        self, settings: Settings, entropy: Callable[[int], bytes], node_id: bytes, members: Any = None
+    ) -> None:
+        Handover.__init__(self, settings, entropy, node_id)
+        self.init_scheduler()
+        self.init_delivery()
+        self.init_peers(members if members is not None else LoneMembers(node_id))
+        self.init_replication()
+        self.init_acknowledgement()
+        self.init_forwarding()
+        self.init_handover()
+
+    # -- the pass
+
+    def end_pass(self) -> None:
+        """Serve who waits for what came in this pass. The shell then writes the journal, the peers' frames and the replies."""
+        if self.ready_queues:
+            self.serve_ready()
+        if self.settings.maxmemory_bytes:
+            self.check_level()
+
+    def other_timer_fired(self, timed: Timed) -> None:
+        """Handle the timers that are no jobs and no clients."""
+        if isinstance(timed, Request):
+            self.request_timed_out(timed)
+        elif isinstance(timed, Demand):
+            self.demand_timer(timed)
+        elif timed is self.handover_timer:
+            self.handover_step()
+
+    # -- clients
+
+    def client_timed_out(self, client: Client) -> None:
+        """The deadline of a blocked client has passed."""
+        if client.blocked == BLOCKED_GETJOB:
+            self.getjob_timed_out(client)
+        elif client.blocked == BLOCKED_ADDJOB:
+            self.addjob_timed_out(client)
+
+    def disconnect(self, client: Client) -> None:
+        """A client has gone: nothing waits for it any more."""
+        if client.blocked == BLOCKED_GETJOB:
+            self.stop_waiting(client)
+            self.unblock(client)
+        elif client.blocked == BLOCKED_ADDJOB:
+            self.cancel_add(client)
+        elif client.blocked == BLOCKED_FORWARD:
+            self.cancel_request(client)
+        self.timers.clear(client)
+
+    # -- queues and jobs as clients see them
+
+    def find_job(self, job_id: bytes) -> Job | None:
+        """Return a job that clients may see."""
+        job = self.jobs.get(job_id)
+        if job is not None and job.flags & DELETED:
+            return None
+        return job
+
+    def find_queue(self, name: bytes) -> Queue | None:
+        """Return a queue that clients may see."""
+        queue = self.queues.get(name)
+        return queue if queue is not None and queue.visible else None
+
+    def set_pause(self, name: bytes, pause: int, broadcast: bool) -> None:
+        """Pause a queue in input, in output, both or not at all; on all nodes with `broadcast`."""
+        self.pause_here(name, pause)
+        if broadcast:
+            for peer in self.members.peers:
+                self.send(peer, wire.PauseQueue(name, pause))
+
+    def pause_here(self, name: bytes, pause: int) -> None:
+        """Set the pause state of a queue on this node."""
+        queue = self.queues.get(name)
+        if queue is None or not queue.visible:
+            if not pause:
+                return
+            queue = self.queue_named(name)
+            self.make_visible(queue)
+        was = queue.pause
+        queue.pause = pause
+        queue.used_ms = self.now_ms
+        if self.journal is not None and was != pause:
+            self.journal.queue_changed(queue)
+        if was & PAUSED_OUT and not pause & PAUSED_OUT:
+            self.mark_ready(queue)
+
+    def flush(self) -> None:
+        """Forget all jobs and queues of this node; whoever waits is answered."""
+        self.end_all_waits(b"")
+        for job in self.jobs:
+            self.delete(job)
+        for queue in list(self.queues.values()):
+            if queue.pause and self.journal is not None:
+                queue.pause = 0
+                self.journal.queue_changed(queue)
+            self.hide(queue)
+        self.done.clear()
+
+    def job_fields(self, job: Job) -> list[tuple[bytes, Any]]:
+        """Return what SHOW tells of a job, in its order."""
+        known = not job.flags & PLACEHOLDER
+        confirmed = 0
+        if job.waiter is not None:
+            confirmed = job.waiter.confirmed
+        elif job.state == ACKED:
+            confirmed = job.confirmed | 1
+        due = max(0, job.due_ms - self.now_ms) if job.due_ms and job.state != ACKED else None
+        return [
+            (b"id", job.id),
+            (b"queue", job.queue.name if job.queue is not None else None),
+            (b"state", STATE_NAMES[job.state]),
+            (b"repl", job.replicate if known else 0),
+            (b"ttl", max(0, -(-(job.expires_ms - self.now_ms) // 1000))),
+            (b"ctime", job.ctime_ns),
+            (b"delay", job.delay_s),
+            (b"retry", job.retry_s),
+            (b"nacks", job.nacks),
+            (b"additional-deliveries", job.deliveries),
+            (b"nodes-delivered", self.node_ids(job.owners)),
+            (b"nodes-confirmed", self.node_ids(confirmed)),
+            (b"next-requeue-within", due),
+            (b"next-awake-within", max(0, job.wake_ms - self.now_ms) if job.timer_slot >= 0 else None),
+            (b"body", job.body if known and job.state != ACKED else None),
+        ]
+
+    def node_ids(self, mask: int) -> list[bytes]:
+        """Return the ids of the nodes in a mask."""
+        ids = [self.node_id] if mask & 1 else []
+        return ids + [peer.node_id for peer in self.others(mask)]
+
+    # -- peers
+
+    def receive(self, peer: Peer, records: list[Any]) -> None:
+        """Handle the records of one frame of a member. Whatever they say, nothing is raised for it."""
+        for record in records:
+            if type(record) is wire.Batch:
+                self._receive_batch(peer, record)
+            else:
+                handler = RECORD_HANDLERS.get(type(record))
+                if handler is not None:
+                    handler(self, peer, record)
+
+    def _receive_batch(self, peer: Peer, batch: wire.Batch) -> None:
+        handler = BATCH_HANDLERS.get(batch.kind)
+        if handler is None:
+            return
+        numbers = batch.numbers
+        if not numbers:
+            for job_id in batch.ids:
+                handler(self, peer, job_id, 0)
+        elif len(numbers) == len(batch.ids):
+            for job_id, number in zip(batch.ids, numbers, strict=True):
+                handler(self, peer, job_id, number)
+
+    def link_up(self, peer: Peer) -> None:
+        """Records can be sent to a member again."""
+        self.jobs_of(peer).slots_told = 0
+        self.federation_link_up(peer)
+
+    def link_down(self, peer: Peer) -> None:
+        """What was sent to a member last may not have arrived."""
+        self.federation_link_down(peer)
+        for request in list(self.requests.values()):
+            if request.asked is peer:
+                self.request_timed_out(request)
+
+    def peer_forgotten(self, peer: Peer) -> None:
+        """A node is no member any more: no acknowledgement waits for it."""
+        self.link_down(peer)
+        for job in list(self.evictable)[:10_000]:  # the others find out at their next try
+            if job.state == ACKED:
+                self.spread_ack(job)
+
+
+def _receive_set_ack(node: Node, peer: Peer, record: wire.SetAck) -> None:
+    if len(record.ids) == len(record.owners):
+        for job_id, owners in zip(record.ids, record.owners, strict=True):
+            node.ack_told(peer, job_id, node.mask_of(peer, owners))
+
+
+def _receive_got_ack(node: Node, peer: Peer, record: wire.GotAck) -> None:
+    if len(record.ids) == len(record.owners):
+        for job_id, owners in zip(record.ids, record.owners, strict=True):
+            node.ack_confirmed(peer, job_id, node.mask_of(peer, owners))
+
+
+RECORD_HANDLERS: dict[type, Callable[[Node, Peer, Any], None]] = {
+    wire.Store: lambda node, peer, record: node.store_copies(peer, record.jobs, record.queue_now),
+    wire.Move: lambda node, peer, record: node.jobs_moved_here(peer, record.jobs),
+    wire.Offer: lambda node, peer, record: node.jobs_offered(peer, record.jobs),
+    wire.SetAck: _receive_set_ack,
+    wire.GotAck: _receive_got_ack,
+    wire.Want: lambda node, peer, record: node.peer_wants(peer, record.queue, record.credit),
+    wire.Slots: lambda node, peer, record: node.learn_slots(peer, record),
+    wire.PauseQueue: lambda node, _peer, record: node.pause_here(record.queue, record.pause),
+    wire.Forward: lambda node, peer, record: node.forwarded(peer, record),
+    wire.Answer: lambda node, peer, record: node.answered(peer, record),
+}
+
+BATCH_HANDLERS: dict[int, Handler] = {
+    wire.STORED: lambda node, peer, job_id, _number: node.copy_stored(peer, job_id),
+    wire.REFUSED: lambda node, peer, job_id, number: node.copy_refused(peer, job_id, number),
+    wire.DELETE: lambda node, _peer, job_id, _number: node.delete_told(job_id),
+    wire.ENQUEUE: lambda node, _peer, job_id, number: node.enqueue_ordered(job_id, number),
+    wire.QUEUED: lambda node, peer, job_id, number: node.owner_queued(peer, job_id, number),
+    wire.WILL_QUEUE: lambda node, peer, job_id, _number: node.owner_asks(peer, job_id),
+    wire.HELD: lambda node, peer, job_id, number: node.owner_holds(peer, job_id, number),
+    wire.WORKING: lambda node, peer, job_id, _number: node.owner_works(peer, job_id),
+    wire.LEFT: lambda node, peer, job_id, _number: node.owner_left(peer, job_id),
+    wire.HANDOFF: lambda node, peer, job_id, _number: node.job_handed_here(peer, job_id),
+    wire.RECEIVED: lambda node, peer, job_id, _number: node.move_received(peer, job_id),
+    wire.MISSING: lambda node, peer, job_id, _number: node.move_missing(peer, job_id),
+    wire.ACCEPT: lambda node, peer, job_id, _number: node.offer_accepted(peer, job_id),
+    wire.RELEASE: lambda node, peer, job_id, _number: node.job_released(peer, job_id),
+    wire.RELEASED: lambda node, peer, job_id, _number: node.release_known(peer, job_id),
+    wire.WITHDRAWN: lambda node, peer, job_id, _number: node.job_withdrawn(peer, job_id),
+    wire.ASK_HELD: lambda node, peer, job_id, _number: node.held_asked(peer, job_id),
+}

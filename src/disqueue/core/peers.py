@@ -1,0 +1,187 @@
+"""What the job layers say to other nodes: records into the outbox of a peer, ids of one kind gathered into one record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from disqueue.core.delivery import Delivery
+from disqueue.core.job import DELAYED, WAIT_REPL, Job
+from disqueue.core.peer_jobs import PeerJobs
+from disqueue.wire.job_records import MAX_SLOT_ENTRIES, Batch, GotAck, SetAck, Slots, encode_job, mask_from_wire, wire_mask
+
+if TYPE_CHECKING:
+    from disqueue.core.peer import Peer
+
+RANDOM_BLOCK_BYTES = 512
+
+
+class Peers(Delivery):
+    """Sending to peers, and the masks that stand for sets of them. Bit 0 is this node."""
+
+    def init_peers(self, members: Any) -> None:
+        """Take the membership that says who is there."""
+        self.members = members
+        self.random_block = b""
+        self.random_offset = 0
+        self.first_target = 0
+
+    # -- masks
+
+    def others(self, mask: int) -> list[Peer]:
+        """Return the members in a mask, without this node."""
+        mask &= self.members.members_mask
+        mask >>= 1
+        slot = 1
+        found = []
+        while mask:
+            if mask & 1:
+                found.append(self.members.by_slot[slot])
+            mask >>= 1
+            slot += 1
+        return found
+
+    def jobs_of(self, peer: Peer) -> PeerJobs:
+        """Return what the job layers know about a peer."""
+        data = peer.data
+        if data is None:
+            data = peer.data = PeerJobs()
+        return data  # type: ignore[return-value]
+
+    def from_peer_mask(self, peer: Peer, mask: int) -> int:
+        """Translate a mask of the peer's slots to this node's; bits that the peer has not explained are dropped."""
+        data = self.jobs_of(peer)
+        known = data.translated.get(mask)
+        if known is not None:
+            return known
+        result = 0
+        rest = mask
+        slot = 0
+        while rest and slot < len(data.slot_map):
+            if rest & 1 and data.slot_map[slot] >= 0:
+                result |= 1 << data.slot_map[slot]
+            rest >>= 1
+            slot += 1
+        if len(data.translated) >= 4096:  # a hostile peer may send any number of masks
+            data.translated.clear()
+        data.translated[mask] = result
+        return result
+
+    def learn_slots(self, peer: Peer, record: Slots) -> None:
+        """Note which nodes the bits of the peer's masks stand for; a new link starts again from bit 0."""
+        data = self.jobs_of(peer)
+        if record.first == 0:
+            data.slot_map = []
+        if record.first != len(data.slot_map) or len(data.slot_map) + len(record.nodes) > MAX_SLOT_ENTRIES:
+            return
+        for node_id in record.nodes:
+            known = self.members.intern(node_id)
+            data.slot_map.append(known.slot if known is not None else -1)
+        data.translated = {}
+
+    def send_slots(self, peer: Peer) -> None:
+        """Explain the slots that the peer has not been told yet; comes before any mask that needs them."""
+        by_slot = self.members.by_slot
+        data = self.jobs_of(peer)
+        if data.slots_told < len(by_slot):
+            peer.outbox.append(Slots(data.slots_told, [known.node_id for known in by_slot[data.slots_told :]]))
+            data.slots_told = len(by_slot)
+
+    # -- records
+
+    def send(self, peer: Peer, record: Any) -> bool:
+        """Put a record into the outbox of a peer; tell whether there is a link to carry it."""
+        if not peer.link_up:
+            return False
+        peer.outbox.append(record)
+        return True
+
+    def tell(self, peer: Peer, kind: int, job_id: bytes, number: int = -1) -> None:
+        """Send one id of a `Batch` kind; it joins the record before it when that has the same kind."""
+        if not peer.link_up:
+            return
+        outbox = peer.outbox
+        if outbox:
+            last = outbox[-1]
+            if type(last) is Batch and last.kind == kind and len(last.ids) < 4096:
+                last.ids.append(job_id)
+                if number >= 0:
+                    last.numbers.append(number)
+                return
+        outbox.append(Batch(kind, [job_id], [number] if number >= 0 else []))
+
+    def tell_all(self, peers: Iterable[Peer], kind: int, job_id: bytes, number: int = -1) -> None:
+        """`tell` each of them."""
+        for peer in peers:
+            self.tell(peer, kind, job_id, number)
+
+    def tell_ack(self, peer: Peer, kind: type[SetAck] | type[GotAck], job_id: bytes, owners: int) -> None:
+        """Send one id of a `SetAck` or `GotAck`."""
+        if not peer.link_up:
+            return
+        self.send_slots(peer)
+        outbox = peer.outbox
+        if outbox:
+            last = outbox[-1]
+            if type(last) is kind and len(last.ids) < 4096:
+                last.ids.append(job_id)
+                last.owners.append(wire_mask(owners))
+                return
+        outbox.append(kind([job_id], [wire_mask(owners)]))
+
+    def send_job(self, peers: Iterable[Peer], kind: Any, job: Job, queue_now: bool = False) -> None:
+        """Send a job to peers in a `Store`, `Move` or `Offer`; it is encoded once, and joins a record of the same kind."""
+        raw = self.encode(job)
+        for peer in peers:
+            if peer.link_up:
+                self.send_slots(peer)
+                self._append_job(peer.outbox, kind, raw, queue_now)
+
+    def _append_job(self, outbox: list[Any], kind: Any, raw: Any, queue_now: bool) -> None:
+        if queue_now:
+            outbox.append(kind([raw], True))
+            return
+        if outbox:
+            last = outbox[-1]
+            if type(last) is kind and len(last.jobs) < 64 and not getattr(last, "queue_now", False):
+                last.jobs.append(raw)
+                return
+        outbox.append(kind([raw]))
+
+    def encode(self, job: Job) -> Any:
+        """Return a job as an encoded `JobRecord`."""
+        wait_ms = 0
+        if job.delay_s and (job.state == WAIT_REPL or job.flags & DELAYED):
+            wait_ms = max(0, job.due_ms - self.now_ms)
+        return encode_job(
+            (
+                job.id,
+                job.queue.name,
+                job.body,
+                job.ctime_ns,
+                job.ttl_s,
+                job.retry_s,
+                job.delay_s,
+                job.replicate,
+                max(0, job.expires_ms - self.now_ms),
+                wait_ms,
+                job.nacks,
+                job.deliveries,
+                wire_mask(job.owners),
+            )
+        )
+
+    def mask_of(self, peer: Peer, mask: Any) -> int:
+        """Return a mask that came in a record of the peer, in this node's slots."""
+        return self.from_peer_mask(peer, mask_from_wire(mask))
+
+    # -- chance
+
+    def random_below(self, limit: int) -> int:
+        """Return a random number from 0 to `limit` - 1 for jitter; not for secrets."""
+        if self.random_offset + 2 > len(self.random_block):
+            self.random_block = self.entropy(RANDOM_BLOCK_BYTES)
+            self.random_offset = 0
+        offset = self.random_offset
+        self.random_offset = offset + 2
+        return (self.random_block[offset] * 256 + self.random_block[offset + 1]) * limit >> 16

@@ -1,0 +1,61 @@
+cimport cython
+from disqueue.core.ids cimport JobIds
+from disqueue.core.job cimport Job
+from disqueue.core.job_table cimport JobTable
+from disqueue.core.queue cimport Queue
+from disqueue.core.settings cimport Settings
+from disqueue.core.timers cimport Timed, TimerWheel
+
+cdef int ACKED
+cdef int DELAYED
+cdef int QUEUED
+
+cdef class Registry:
+    cdef public Settings settings
+    cdef public object entropy
+    cdef public bytes node_id
+    cdef public JobIds ids
+    cdef public object log
+    cdef public object journal
+    cdef public long long now_ms
+    cdef public long long wall_ms
+    cdef public long long last_ctime_ns
+    cdef public JobTable jobs
+    cdef public dict queues
+    cdef public long long visible_queues
+    cdef public TimerWheel timers
+    cdef public object idle_queues
+    cdef public object evictable
+    cdef public long long used_bytes
+    cdef public long long peak_bytes
+    cdef public long long buffer_bytes
+    cdef public long long queued_jobs
+    cdef public long long acked_jobs
+    cdef public long long delayed_jobs
+    cdef public long long waiting_jobs
+    cdef public long long evicted_jobs
+    cdef public long long expired_jobs
+
+    cpdef begin_pass(self, long long now_ms, long long wall_ms)
+    cpdef advance(self)
+    cpdef long long next_deadline_ms(self)
+    cpdef timer_fired(self, Timed timed)
+    cpdef long long next_ctime_ns(self)
+    @cython.locals(queue=Queue)
+    cpdef register(self, Job job)
+    @cython.locals(queue=Queue)
+    cpdef unregister(self, Job job)
+    @cython.locals(queue=Queue)
+    cpdef set_delayed(self, Job job)
+    @cython.locals(queue=Queue)
+    cpdef clear_delayed(self, Job job)
+    @cython.locals(queue=Queue)
+    cpdef Queue queue_named(self, bytes name)
+    cpdef make_visible(self, Queue queue)
+    cpdef watch_idle(self, Queue queue)
+    cpdef idle_queue_added(self)
+    cpdef hide(self, Queue queue)
+    cpdef drop_unused(self, Queue queue)
+    cpdef long long memory_bytes(self)
+    cpdef int memory_level(self)
+    cpdef mark_queued(self, Job job)

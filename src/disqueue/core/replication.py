@@ -1,0 +1,407 @@
+"""ADDJOB, and copies of jobs on other nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from disqueue.core.client import BLOCKED_ADDJOB, Client
+from disqueue.core.copying import MAX_STEP_MS, STEP_MS, Copying
+from disqueue.core.job import (
+    ACTIVE,
+    DELAYED,
+    GONE,
+    ONCE_QUEUED,
+    WAIT_REPL,
+    Job,
+    new_job,
+)
+from disqueue.core.peers import Peers
+from disqueue.core.queue import PAUSED_IN, Queue
+from disqueue.core.recent import RecentIds
+from disqueue.core.registry import LEVEL_NORMAL
+from disqueue.core.scheduler import ASK_AHEAD_MS, BY_MOVE, BY_TIME
+from disqueue.wire.job_records import (
+    DELETE,
+    ENQUEUE,
+    REFUSED,
+    REFUSED_DONE,
+    REFUSED_LEAVING,
+    REFUSED_MEMORY,
+    REFUSED_PAUSED,
+    REFUSED_SIZE,
+    STORED,
+    JobRecord,
+    Store,
+)
+
+if TYPE_CHECKING:
+    from disqueue.core.peer import Peer
+
+NOREPL_TEXT = b"NOREPL Not enough reachable nodes for the requested replication level"
+NOREPL_SINCE = NOREPL_TEXT + b", since I'm unable to hold a copy of the message for the following reason: "
+NOREPL_TIMEOUT = b"NOREPL Timeout reached before replicating to the requested number of nodes"
+NOREPL_REMOVED = b"NOREPL job removed (expired?) before the requested replication level was achieved"
+MAXLEN_TEXT = b"MAXLEN Queue is already longer than the specified MAXLEN count"
+PAUSED_TEXT = b"PAUSED Queue paused in input, try later"
+DEFAULT_COPIES = 3
+TAKEOVER_JITTER_MS = 500
+"""Owners that would queue the same job again wait up to this much longer, each its own time, so that one is first."""
+
+
+class Replication(Peers):
+    """Making jobs and their copies."""
+
+    def init_replication(self) -> None:
+        """Start without memories."""
+        self.done = RecentIds()
+        """Jobs acknowledged or deleted lately: a copy that is still on its way is refused."""
+
+    # -- ADDJOB
+
+    def add_job(
+        self,
+        client: Client,
+        name: bytes,
+        body: bytes,
+        timeout_ms: int,
+        replicate: int,
+        ttl_s: int,
+        retry_s: int,
+        delay_s: int,
+        maxlen: int,
+        asynchronous: bool,
+    ) -> None:
+        """Make a job; reply with its id when the copies are made, or with what is in the way.
+
+        `replicate` 0: as many as there are nodes to reach, 3 at the most. `maxlen` 0: no limit.
+        """
+        external = self.leaving or (self.settings.maxmemory_bytes != 0 and self.memory_level() > LEVEL_NORMAL)
+        if replicate == 0:
+            replicate = self._default_copies(retry_s, external)
+        wanted = replicate if external else replicate - 1
+        if wanted > 0 and wanted > len(self.members.reachable):
+            client.reply.error(self._too_few_nodes(wanted, external))
+            return
+        queue = self.queues.get(name)
+        if queue is not None:
+            if maxlen and queue.jobs.count >= maxlen:
+                client.reply.error(MAXLEN_TEXT)
+                return
+            if queue.pause & PAUSED_IN:
+                client.reply.error(PAUSED_TEXT)
+                return
+        else:
+            queue = self.queue_named(name)
+        job = new_job(self.ids.make(ttl_s, retry_s), queue, body, self.next_ctime_ns())
+        job.ttl_s = ttl_s
+        job.retry_s = retry_s
+        job.delay_s = delay_s
+        job.replicate = replicate
+        job.expires_ms = self.now_ms + ttl_s * 1000
+        if delay_s:
+            job.due_ms = self.now_ms + delay_s * 1000
+        queue.added += 1
+        if wanted <= 0:
+            self.register(job)
+            self.begin_life(job)
+            client.reply.status(job.id)
+        elif asynchronous:
+            self._add_asynchronously(client, job, wanted, external)
+        else:
+            self._add_synchronously(client, job, wanted, external, timeout_ms)
+
+    def begin_life(self, job: Job) -> None:
+        """The copies are made: queue the job, now or after its delay."""
+        job.state = ACTIVE
+        if job.delay_s:
+            self.set_delayed(job)
+        if self.journal is not None:
+            self.journal.job_added(job)
+        if not job.delay_s:
+            self.enqueue(job, BY_MOVE)
+        elif job.due_ms <= self.now_ms:
+            self.enqueue(job, BY_TIME)
+        if job.state == ACTIVE:
+            self.arm(job)
+
+    def _default_copies(self, retry_s: int, external: bool) -> int:
+        if retry_s == 0:
+            return 1
+        nodes = len(self.members.reachable)
+        if not external:
+            nodes += 1
+        return max(1, min(DEFAULT_COPIES, nodes))
+
+    def _too_few_nodes(self, wanted: int, external: bool) -> bytes:
+        if external and wanted - 1 == len(self.members.reachable):
+            return NOREPL_SINCE + (b"I'm leaving the cluster" if self.leaving else b"I'm out of memory")
+        return NOREPL_TEXT
+
+    def _add_synchronously(self, client: Client, job: Job, wanted: int, external: bool, timeout_ms: int) -> None:
+        job.state = WAIT_REPL
+        self.waiting_jobs += 1
+        if external:
+            job.owners = 0
+        copying = Copying(client, external, self.now_ms + STEP_MS)
+        job.waiter = copying
+        self.register(job)
+        targets = self._choose_targets(job, copying, wanted)
+        self._copy_to(job, targets)
+        self._plan_step(copying, targets)
+        self.arm(job)
+        client.pending_job = job
+        self.block(client, BLOCKED_ADDJOB, timeout_ms)
+
+    def _add_asynchronously(self, client: Client, job: Job, wanted: int, external: bool) -> None:
+        copying = Copying(None, external, self.now_ms + STEP_MS)
+        if external:
+            self._add_elsewhere(client, job, copying, wanted)
+            return
+        self.register(job)
+        targets = self._choose_targets(job, copying, wanted)
+        job.waiter = copying
+        self._copy_to(job, targets)
+        self._plan_step(copying, targets)
+        self.begin_life(job)
+        client.reply.status(job.id)
+
+    def _add_elsewhere(self, client: Client, job: Job, copying: Copying, wanted: int) -> None:
+        """ASYNC while this node keeps no copies: the first of the targets queues the job."""
+        job.owners = 0
+        job.state = WAIT_REPL
+        targets = self._choose_targets(job, copying, wanted)
+        self.send_job(targets[:1], Store, job, True)
+        self.send_job(targets[1:], Store, job)
+        job.state = GONE
+        self.drop_unused(job.queue)
+        client.reply.status(job.id)
+
+    # -- targets
+
+    def _choose_targets(self, job: Job, copying: Copying, wanted: int) -> list[Peer]:
+        """Pick reachable nodes that have not been asked, in turn so that copies spread; they become owners."""
+        reachable = self.members.reachable
+        count = len(reachable)
+        targets: list[Peer] = []
+        avoid = job.owners | copying.refused
+        self.first_target += 1
+        for step in range(count):
+            peer = reachable[(self.first_target + step) % count]
+            if not avoid >> peer.slot & 1:
+                targets.append(peer)
+                if len(targets) == wanted:
+                    break
+        for peer in targets:
+            job.owners |= 1 << peer.slot
+        return targets
+
+    def _copy_to(self, job: Job, targets: list[Peer]) -> None:
+        if targets:
+            self.send_job(targets, Store, job)
+
+    def _plan_step(self, copying: Copying, targets: list[Peer]) -> None:
+        """Say when to try one more node: later where round trips are long, and less often as it goes on."""
+        rtt_ms = 0
+        for peer in targets:
+            rtt_ms = max(rtt_ms, int(peer.rtt_ms))
+        copying.next_ms = self.now_ms + max(copying.step_ms, 2 * rtt_ms)
+
+    def copy_step(self, job: Job) -> None:
+        """Copies are missing: try one more node, or the same ones again when there is no other."""
+        copying: Copying = job.waiter
+        targets = self._choose_targets(job, copying, 1)
+        if not targets:
+            copying.step_ms = min(copying.step_ms * 2, MAX_STEP_MS)
+            targets = [peer for peer in self.others(job.owners & ~copying.confirmed) if peer.link_up]
+            if copying.refused and not targets:
+                copying.refused = 0  # memory may be free again, pauses may have ended
+        self._copy_to(job, targets)
+        self._plan_step(copying, targets)
+
+    # -- answers
+
+    def copy_stored(self, peer: Peer, job_id: bytes) -> None:
+        """A node keeps a copy now."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            if job_id in self.done:
+                self.tell(peer, DELETE, job_id)
+            return
+        job.owners |= 1 << peer.slot
+        copying: Copying | None = job.waiter
+        if copying is None:
+            return
+        copying.confirmed |= 1 << peer.slot
+        if copying.confirmed.bit_count() >= job.replicate:
+            if job.state == WAIT_REPL:
+                self.replicated(job)
+            else:
+                job.waiter = None
+                self.arm(job)
+
+    def copy_refused(self, peer: Peer, job_id: bytes, reason: int) -> None:
+        """A node keeps no copy."""
+        job = self.jobs.get(job_id)
+        if job is None or job.waiter is None:
+            return
+        copying: Copying = job.waiter
+        bit = 1 << peer.slot
+        if copying.confirmed & bit:
+            return
+        job.owners &= ~bit
+        copying.refused |= bit
+        if reason == REFUSED_PAUSED:
+            copying.paused = True
+        self.copy_step(job)
+        if job.state == WAIT_REPL and copying.paused and not job.owners & ~copying.confirmed & ~1:
+            self._fail_add(job, PAUSED_TEXT)
+        else:
+            self.arm(job)
+
+    def replicated(self, job: Job) -> None:
+        """There are as many copies as were asked for: answer the producer, and let the job live."""
+        copying: Copying = job.waiter
+        job.waiter = None
+        self.waiting_jobs -= 1
+        job.state = ACTIVE
+        if copying.external:
+            self._hand_out_external(job, copying)
+        else:
+            self.begin_life(job)
+        client = copying.client
+        if client is not None:
+            client.pending_job = None
+            client.reply.status(job.id)
+            self.unblock(client)
+
+    def _hand_out_external(self, job: Job, copying: Copying) -> None:
+        """One of the nodes that keep a copy queues it; this one forgets it."""
+        holders = self.others(copying.confirmed)
+        chosen = holders[self.random_below(len(holders))] if holders else None
+        delay_ms = max(0, job.due_ms - self.now_ms) if job.delay_s else 0
+        for peer in holders:
+            if peer is chosen:
+                self.tell(peer, ENQUEUE, job.id, delay_ms)
+            elif job.retry_s == 0:
+                self.tell(peer, DELETE, job.id)
+        job.state = GONE
+        self.unregister(job)
+
+    # -- failures
+
+    def _fail_add(self, job: Job, error: bytes) -> None:
+        """Answer the producer with an error and forget the job everywhere."""
+        copying: Copying = job.waiter
+        self.waiting_jobs -= 1
+        job.waiter = None
+        job.state = GONE
+        self.unregister(job)
+        self.done.add(job.id, self.now_ms)
+        self.tell_all(self.others(job.owners), DELETE, job.id)
+        client = copying.client
+        if client is not None:
+            client.pending_job = None
+            if error:
+                client.reply.error(error)
+            self.unblock(client)
+
+    def add_failed(self, job: Job) -> None:
+        """The job is deleted or has expired while its producer waits."""
+        self._fail_add(job, NOREPL_REMOVED)
+
+    def addjob_timed_out(self, client: Client) -> None:
+        """The producer's timeout has passed."""
+        job: Job | None = client.pending_job
+        if job is not None and job.state == WAIT_REPL:
+            self._fail_add(job, NOREPL_TIMEOUT)
+
+    def cancel_add(self, client: Client) -> None:
+        """The producer has gone."""
+        job: Job | None = client.pending_job
+        if job is not None and job.state == WAIT_REPL:
+            copying: Copying = job.waiter
+            copying.client = None
+            client.pending_job = None
+            self._fail_add(job, b"")
+
+    # -- the other side
+
+    def store_copies(self, peer: Peer, jobs: list[JobRecord], queue_now: bool) -> None:
+        """Keep copies for a peer, or say why not."""
+        for record in jobs:
+            known = self.jobs.get(record.id)
+            if known is not None:
+                known.owners |= self.mask_of(peer, record.owners)
+                self.tell(peer, STORED, record.id)
+                continue
+            reason = self._why_refuse(record)
+            if reason:
+                self.tell(peer, REFUSED, record.id, reason)
+                continue
+            job = self._take_copy(peer, record)
+            if queue_now:
+                self.begin_life(job)
+            else:
+                self._keep_replica(job, record.wait_ms)
+            self.tell(peer, STORED, record.id)
+
+    def _why_refuse(self, record: JobRecord) -> int:
+        if record.id in self.done:
+            return REFUSED_DONE
+        if self.leaving:
+            return REFUSED_LEAVING
+        if self.memory_level() > LEVEL_NORMAL:
+            return REFUSED_MEMORY
+        if len(record.body) > self.settings.max_job_bytes or len(record.queue) > self.settings.max_queue_name_bytes:
+            return REFUSED_SIZE
+        queue = self.queues.get(record.queue)
+        if queue is not None and queue.pause & PAUSED_IN:
+            return REFUSED_PAUSED
+        return 0
+
+    def job_from_record(self, peer: Peer, record: JobRecord) -> Job:
+        """Return a job that came from a peer, which is one of its owners, as this node is now; not registered yet."""
+        queue: Queue = self.queue_named(record.queue)
+        job = new_job(record.id, queue, record.body, record.ctime_ns)
+        job.ttl_s = record.ttl_s
+        job.retry_s = record.retry_s
+        job.delay_s = record.delay_s
+        job.replicate = max(1, record.replicate)
+        job.expires_ms = self.now_ms + min(record.left_ms, record.ttl_s * 1000)
+        job.nacks = record.nacks
+        job.deliveries = record.deliveries
+        job.owners = self.mask_of(peer, record.owners) | 1
+        job.state = ACTIVE
+        return job
+
+    def _take_copy(self, peer: Peer, record: JobRecord) -> Job:
+        job = self.job_from_record(peer, record)
+        if record.wait_ms:
+            job.due_ms = self.now_ms + record.wait_ms
+        self.register(job)
+        return job
+
+    def _keep_replica(self, job: Job, wait_ms: int) -> None:
+        """Keep a copy that takes over when nobody is heard of when its lease would have ended."""
+        job.due_ms = 0
+        if job.retry_s > 0:
+            job.flags |= ONCE_QUEUED
+            job.due_ms = self.now_ms + wait_ms + job.retry_s * 1000 + ASK_AHEAD_MS + self.random_below(TAKEOVER_JITTER_MS)
+        if self.journal is not None:
+            self.journal.job_added(job)
+        self.arm(job)
+
+    def enqueue_ordered(self, job_id: bytes, delay_ms: int) -> None:
+        """The node that took the job from its producer keeps no copy: this one queues it, now or after its delay."""
+        job = self.jobs.get(job_id)
+        if job is None or job.state != ACTIVE:
+            return
+        job.flags &= ~ONCE_QUEUED
+        if delay_ms > 0 and not job.flags & DELAYED:
+            job.due_ms = self.now_ms + delay_ms
+            self.set_delayed(job)
+            self.arm(job)
+            if self.journal is not None:
+                self.journal.job_changed(job)
+        else:
+            self.enqueue(job, BY_TIME)
