@@ -251,9 +251,14 @@ class Acknowledgement(Replication):
             self.tell_ack(peer, SetAck, job_id, job.owners)
         elif job.state == QUEUED:
             self.tell(peer, TELL_HELD, job_id, job.retry_s * 1000)
-        elif job.state == ACTIVE and job.due_ms > self.now_ms:
-            if job.flags & (LEASED | DELAYED) or (job.flags & MOVED and not job.confirmed & bit):
-                self.tell(peer, TELL_HELD, job_id, job.due_ms - self.now_ms)
+        elif self._has_in_hand(job, bit):
+            self.tell(peer, TELL_HELD, job_id, job.due_ms - self.now_ms)
+
+    def _has_in_hand(self, job: Job, asker: int) -> bool:
+        """Tell whether a job is out with a worker of this node, waits here for its delay, or is where this node moved it to."""
+        if job.state != ACTIVE or job.due_ms <= self.now_ms:
+            return False
+        return bool(job.flags & (LEASED | DELAYED)) or bool(job.flags & MOVED and not job.confirmed & asker)
 
     def owner_holds(self, peer: Peer, job_id: bytes, for_ms: int) -> None:
         """A peer has the job queued or out with a worker: look again after that."""

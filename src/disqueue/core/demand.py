@@ -18,7 +18,7 @@ MAX_BATCH = 512
 
 
 class Demand(Timed):
-    """Kept in `Queue.demand` while a peer wants jobs or consumers of this node wait. Its timer withdraws what nobody waits for."""
+    """Kept in `Queue.demand` while it is of use. Its timer withdraws what nobody waits for."""
 
     def __init__(self, queue: Queue) -> None:
         self.init_timer()

@@ -4,8 +4,8 @@ A node whose consumers find a queue empty tells its peers how many jobs it wants
 consumer of its own waits for sends them at once. The credit stays until it is used or withdrawn, so that nothing is sent
 while nothing happens. It grows with the rate at which the jobs that come are consumed.
 
-At-least-once jobs go as `Move` (or `HANDOFF`, when the receiver owns a copy already): both nodes are owners then. At-most-once jobs
-go in steps, `Offer`, `ACCEPT`, `RELEASE`, so that at no time two nodes may deliver: the sender keeps the job until the
+At-least-once jobs go as `Move` (or `HANDOFF`, when the receiver owns a copy already): both nodes are owners then. At-most-once
+jobs go in steps, `Offer`, `ACCEPT`, `RELEASE`, so that at no time two nodes may deliver: the sender keeps the job until the
 receiver holds it, and the receiver does not deliver before the sender has given it up.
 """
 
@@ -24,7 +24,6 @@ from disqueue.core.job import (
     LEASED,
     MOVED,
     ONCE_QUEUED,
-    QUEUED,
     WAIT_REPL,
     Job,
 )

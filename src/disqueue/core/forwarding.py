@@ -39,9 +39,7 @@ STEP_MS = 500
 LIMIT_MS = 2000
 """No command waits longer than this for other nodes."""
 NOJOB_TEXT = b"NOJOB Job not known in the context of this node."
-TOOLATE_TEXT = (
-    b"TOOLATE Half of job TTL already elapsed, you are no longer allowed to postpone the next delivery."
-)
+TOOLATE_TEXT = b"TOOLATE Half of job TTL already elapsed, you are no longer allowed to postpone the next delivery."
 ACKED_TEXT = b"ACKED This job was already acknowledged: stop working on it."
 
 

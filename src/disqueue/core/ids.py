@@ -60,13 +60,7 @@ def ttl_field(ttl_s: int, retry_s: int) -> int:
 
 def is_valid_id(job_id: bytes) -> bool:
     """Tell whether the bytes have the shape of a job id."""
-    return (
-        len(job_id) == 40
-        and job_id[0] == 68
-        and job_id[1] == DASH
-        and job_id[10] == DASH
-        and job_id[35] == DASH
-    )
+    return len(job_id) == 40 and job_id[0] == 68 and job_id[1] == DASH and job_id[10] == DASH and job_id[35] == DASH
 
 
 def id_ttl_minutes(job_id: bytes) -> int:

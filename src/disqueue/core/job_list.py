@@ -1,7 +1,7 @@
 """Jobs in order, for a queue: by `order_ns`, then id.
 
-A list of blocks, each a plain list of at most 2 * BLOCK jobs. A job that arrives in order is appended in O(1); one that comes late finds its
-place by bisection in O(log n) and moves at most a block; taking the first is O(1) amortised; taking one out of the
+A list of blocks, each a plain list of at most 2 * BLOCK jobs. A job that arrives in order is appended in O(1); one that comes
+late finds its place by bisection in O(log n) and moves at most a block; taking the first is O(1) amortised; taking one out of the
 middle is O(log n). Eight bytes a job.
 """
 

@@ -13,7 +13,7 @@ from disqueue.core.client import BLOCKED_ADDJOB, BLOCKED_FORWARD, BLOCKED_GETJOB
 from disqueue.core.demand import Demand
 from disqueue.core.forwarding import Request
 from disqueue.core.handover import Handover
-from disqueue.core.job import ACKED, DELETED, PLACEHOLDER, STATE_NAMES, Job
+from disqueue.core.job import ACKED, DELETED, PLACEHOLDER, QUEUED, STATE_NAMES, Job
 from disqueue.core.lone_members import LoneMembers
 from disqueue.core.queue import PAUSED_OUT, Queue
 from disqueue.core.settings import Settings
@@ -29,9 +29,7 @@ Handler = Callable[["Node", "Peer", bytes, int], None]
 class Node(Handover):
     """One node of the cluster. Ports: `on_unblock`, `journal`, `members`, `log`."""
 
-    def __init__(
-        self, settings: Settings, entropy: Callable[[int], bytes], node_id: bytes, members: Any = None
-    ) -> None:
+    def __init__(self, settings: Settings, entropy: Callable[[int], bytes], node_id: bytes, members: Any = None) -> None:
         Handover.__init__(self, settings, entropy, node_id)
         self.init_scheduler()
         self.init_delivery()
@@ -137,6 +135,8 @@ class Node(Handover):
         elif job.state == ACKED:
             confirmed = job.confirmed | 1
         due = max(0, job.due_ms - self.now_ms) if job.due_ms and job.state != ACKED else None
+        if due is None and job.state == QUEUED and job.retry_s > 0:
+            due = job.retry_s * 1000  # when it is handed out now
         return [
             (b"id", job.id),
             (b"queue", job.queue.name if job.queue is not None else None),

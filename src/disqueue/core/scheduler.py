@@ -23,7 +23,7 @@ from disqueue.core.job import (
     Job,
 )
 from disqueue.core.queue import PAUSED_IN, PAUSED_OUT, Queue
-from disqueue.core.registry import LEVEL_FULL, LEVEL_HIGH, Registry
+from disqueue.core.registry import LEVEL_FULL, Registry
 from disqueue.core.timers import Timed
 
 BY_TIME = 0
@@ -268,7 +268,7 @@ class Scheduler(Registry):
         """Return how long an empty queue may be idle now."""
         level = self.memory_level()
         limit_ms = self.settings.queue_idle_ms
-        if level == LEVEL_HIGH or level == LEVEL_FULL:
+        if level > 0:
             pressed_ms = IDLE_PRESSED_MS[level]
             if pressed_ms < limit_ms:
                 limit_ms = pressed_ms

@@ -171,9 +171,7 @@ class Answer(BusRecord, tag=20):
     payload: bytes = b""
 
 
-AnyRecord: TypeAlias = (
-    Ping | Pong | Store | Move | Offer | Batch | SetAck | GotAck | Want | Slots | PauseQueue | Forward | Answer
-)
+AnyRecord: TypeAlias = Ping | Pong | Store | Move | Offer | Batch | SetAck | GotAck | Want | Slots | PauseQueue | Forward | Answer
 
 _encoder = Encoder()
 

@@ -1,0 +1,40 @@
+cimport cython
+from disqueue.commands.numbers cimport parse_integer
+from disqueue.core.client cimport Client
+from disqueue.core.ids cimport is_valid_id
+from disqueue.core.node cimport Node
+from disqueue.core.settings cimport Settings
+
+cdef long long INVALID
+cdef long long MAX_TIMEOUT_MS
+cdef int ACKJOB, DELJOB, DEQUEUE, ENQUEUE, FASTACK, NACK
+cdef int REPLICATE, TTL, RETRY, DELAY, MAXLEN, ASYNC, TIMEOUT, COUNT, NOHANG, WITHCOUNTERS, FROM
+cdef int DEFAULT_TTL_S, MAX_DEFAULT_RETRY_S
+
+@cython.final
+cdef class AddOptions:
+    cdef public long long replicate
+    cdef public long long ttl_s
+    cdef public long long retry_s
+    cdef public long long delay_s
+    cdef public long long maxlen
+    cdef public bint asynchronous
+
+@cython.locals(node=Node, options=AddOptions, timeout_ms="long long", ttl_s="long long", retry_s="long long", replicate="long long")
+cpdef addjob(object broker, Client client, list args)
+cdef long long _default_retry(long long ttl_s)
+@cython.locals(name=bytes, body=bytes)
+cdef _check_sizes(long long max_name_bytes, long long max_job_bytes, list args)
+@cython.locals(index=Py_ssize_t, count=Py_ssize_t, value="long long", word=bytes)
+cdef _parse_options(list args, AddOptions options)
+cdef _set_option(AddOptions options, int code, long long value)
+cdef _parse_error_of_timeout(bytes text)
+cdef long long _timeout(bytes text)
+@cython.locals(timeout_ms="long long", wanted="long long", nohang=bint, with_counters=bint, index=Py_ssize_t, count=Py_ssize_t, word=bytes)
+cpdef getjob(object broker, Client client, list args)
+@cython.locals(node=Node, limit="long long", name=bytes)
+cdef _get(object broker, Client client, list names, long long wanted, long long timeout_ms, bint nohang, bint with_counters)
+@cython.locals(index=Py_ssize_t)
+cdef bint _ids_valid(Client client, list args)
+@cython.locals(node=Node)
+cpdef ackjob(object broker, Client client, list args)

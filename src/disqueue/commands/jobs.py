@@ -1,0 +1,433 @@
+"""Commands about jobs: arguments in, calls of the node out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from disqueue.commands.numbers import INVALID, parse_integer
+from disqueue.commands.table import Command
+from disqueue.core.client import Client
+from disqueue.core.forwarding import ACKJOB, DELJOB, DEQUEUE, ENQUEUE, FASTACK, NACK
+from disqueue.core.ids import is_valid_id
+
+if TYPE_CHECKING:
+    from disqueue.commands.broker import Broker
+    from disqueue.wire.resp import ReplyWriter
+
+SYNTAX_ERROR = b"ERR syntax error"
+BAD_ID = b"BADID Invalid Job ID format."
+TIMEOUT_NOT_INTEGER = b"ERR timeout is not an integer or out of range"
+TIMEOUT_NEGATIVE = b"ERR timeout is negative"
+MAX_SECONDS = 0x7FFFFFFF
+"""About 68 years; TTL, RETRY and DELAY above it are refused."""
+DEFAULT_TTL_S = 86_400
+MAX_DEFAULT_RETRY_S = 300
+MAX_TIMEOUT_MS = 1 << 46
+
+REPLICATE = 1
+TTL = 2
+RETRY = 3
+DELAY = 4
+MAXLEN = 5
+ASYNC = 6
+TIMEOUT = 7
+COUNT = 8
+NOHANG = 9
+WITHCOUNTERS = 10
+FROM = 11
+
+OPTIONS = {
+    b"REPLICATE": REPLICATE,
+    b"TTL": TTL,
+    b"RETRY": RETRY,
+    b"DELAY": DELAY,
+    b"MAXLEN": MAXLEN,
+    b"ASYNC": ASYNC,
+}
+GET_OPTIONS = {
+    b"TIMEOUT": TIMEOUT,
+    b"COUNT": COUNT,
+    b"NOHANG": NOHANG,
+    b"WITHCOUNTERS": WITHCOUNTERS,
+    b"FROM": FROM,
+}
+LOWEST = {REPLICATE: 1, TTL: 1, RETRY: 0, DELAY: 0, MAXLEN: 1}
+HIGHEST = {REPLICATE: 65535, TTL: MAX_SECONDS, RETRY: MAX_SECONDS, DELAY: MAX_SECONDS, MAXLEN: 1 << 62}
+OPTION_ERRORS = {
+    REPLICATE: b"ERR REPLICATE must be between 1 and 65535",
+    TTL: b"ERR TTL must be a number > 0",
+    RETRY: b"ERR RETRY time must be a non negative number",
+    DELAY: b"ERR DELAY time must be a non negative number",
+    MAXLEN: b"ERR MAXLEN must be a positive number",
+}
+TOO_LONG = b" and not above 2147483647 seconds (68 years)"
+RETRY_0_COPIES = b"ERR With RETRY set to 0 please explicitly set  REPLICATE to 1 (at-most-once delivery)"
+DELAY_ABOVE_TTL = b"ERR The specified DELAY is greater than TTL. Job refused since would never be delivered"
+
+
+class AddOptions:
+    """The options of one ADDJOB; -1: not given."""
+
+    def __init__(self) -> None:
+        self.replicate = -1
+        self.ttl_s = -1
+        self.retry_s = -1
+        self.delay_s = 0
+        self.maxlen = 0
+        self.asynchronous = False
+
+
+def addjob(broker: Broker, client: Client, args: list[bytes]) -> None:
+    """ADDJOB queue job timeout [options]"""
+    node = broker.node
+    error = _check_sizes(node.settings.max_queue_name_bytes, node.settings.max_job_bytes, args)
+    options = AddOptions()
+    if error is None and len(args) > 4:
+        error = _parse_options(args, options)
+    if error is None:
+        error = _parse_error_of_timeout(args[3])
+    if error is not None:
+        client.reply.error(error)
+        return
+    timeout_ms = _timeout(args[3])
+    ttl_s = options.ttl_s
+    if ttl_s < 0:
+        ttl_s = DEFAULT_TTL_S
+    retry_s = options.retry_s
+    if retry_s == 0 and options.replicate > 1:
+        client.reply.error(RETRY_0_COPIES)
+        return
+    if options.delay_s >= ttl_s:
+        client.reply.error(DELAY_ABOVE_TTL)
+        return
+    if retry_s < 0:
+        retry_s = _default_retry(ttl_s)
+    replicate = options.replicate
+    if replicate < 0:
+        replicate = 0
+    node.add_job(
+        client, args[1], args[2], timeout_ms, replicate, ttl_s, retry_s, options.delay_s, options.maxlen, options.asynchronous
+    )
+
+
+def _default_retry(ttl_s: int) -> int:
+    retry_s = ttl_s // 10
+    if retry_s > MAX_DEFAULT_RETRY_S:
+        return MAX_DEFAULT_RETRY_S
+    if retry_s == 0:
+        return 1
+    return retry_s
+
+
+def _check_sizes(max_name_bytes: int, max_job_bytes: int, args: list[bytes]) -> bytes | None:
+    name = args[1]
+    body = args[2]
+    if len(name) == 0:
+        return b"ERR the queue name is empty; give the queue a name"
+    if len(name) > max_name_bytes:
+        return b"ERR the queue name has %d bytes, the limit is %d (max-queue-name-bytes)" % (len(name), max_name_bytes)
+    if len(body) > max_job_bytes:
+        return b"ERR the job has %d bytes, the limit is %d (max-job-size)" % (len(body), max_job_bytes)
+    return None
+
+
+def _parse_options(args: list[bytes], options: AddOptions) -> bytes | None:
+    """Read the options of ADDJOB; return an error, or None."""
+    index = 4
+    count = len(args)
+    while index < count:
+        word = args[index]
+        code = OPTIONS.get(word)
+        if code is None:
+            code = OPTIONS.get(word.upper())
+            if code is None:
+                return SYNTAX_ERROR
+        if code == ASYNC:
+            options.asynchronous = True
+            index += 1
+            continue
+        index += 1
+        if index == count:
+            return SYNTAX_ERROR
+        value = parse_integer(args[index])
+        index += 1
+        error = _set_option(options, code, value)
+        if error is not None:
+            return error
+    return None
+
+
+def _set_option(options: AddOptions, code: int, value: int) -> bytes | None:
+    if code == RETRY:
+        if value < 0 or value > MAX_SECONDS:
+            return _option_error(code, value)
+        options.retry_s = value
+    elif code == REPLICATE:
+        if value < 1 or value > 65535:
+            return _option_error(code, value)
+        options.replicate = value
+    elif code == TTL:
+        if value < 1 or value > MAX_SECONDS:
+            return _option_error(code, value)
+        options.ttl_s = value
+    elif code == DELAY:
+        if value < 0 or value > MAX_SECONDS:
+            return _option_error(code, value)
+        options.delay_s = value
+    else:
+        if value < 1:
+            return _option_error(code, value)
+        options.maxlen = value
+    return None
+
+
+def _option_error(code: int, value: int) -> bytes:
+    error = OPTION_ERRORS[code]
+    if value > MAX_SECONDS and code in (TTL, RETRY, DELAY):
+        return error + TOO_LONG
+    return error
+
+
+def _parse_error_of_timeout(text: bytes) -> bytes | None:
+    if parse_integer(text) < 0:
+        if _timeout(text) >= 0:
+            return None
+        return TIMEOUT_NEGATIVE if text[:1] == b"-" and text[1:].isdigit() else TIMEOUT_NOT_INTEGER
+    return None
+
+
+def _timeout(text: bytes) -> int:
+    """Return a timeout in ms, cut to what a timer can hold; below 0: not a timeout."""
+    value = parse_integer(text)
+    if value == INVALID and len(text) > 18 and text.isdigit() and text[:1] != b"0" and len(text) <= 64:
+        return MAX_TIMEOUT_MS
+    if value > MAX_TIMEOUT_MS:
+        return MAX_TIMEOUT_MS
+    return value
+
+
+def getjob(broker: Broker, client: Client, args: list[bytes]) -> None:
+    """GETJOB [NOHANG] [TIMEOUT ms] [COUNT n] [WITHCOUNTERS] FROM queue [queue ...]"""
+    timeout_ms = 0
+    wanted = 1
+    nohang = False
+    with_counters = False
+    index = 1
+    count = len(args)
+    while index < count:
+        word = args[index]
+        code = GET_OPTIONS.get(word)
+        if code is None:
+            code = GET_OPTIONS.get(word.upper())
+            if code is None:
+                break
+        index += 1
+        if code == FROM:
+            if index == count:
+                break
+            _get(broker, client, args[index:], wanted, timeout_ms, nohang, with_counters)
+            return
+        if code == NOHANG:
+            nohang = True
+        elif code == WITHCOUNTERS:
+            with_counters = True
+        elif index == count:
+            break
+        elif code == TIMEOUT:
+            error = _parse_error_of_timeout(args[index])
+            if error is not None:
+                client.reply.error(error)
+                return
+            timeout_ms = _timeout(args[index])
+            index += 1
+        else:
+            wanted = parse_integer(args[index])
+            if wanted <= 0:
+                client.reply.error(b"ERR COUNT must be a number greater than zero")
+                return
+            index += 1
+    client.reply.error(SYNTAX_ERROR)
+
+
+def _get(
+    broker: Broker, client: Client, names: list[bytes], wanted: int, timeout_ms: int, nohang: bool, with_counters: bool
+) -> None:
+    node = broker.node
+    limit = node.settings.max_queue_name_bytes
+    for name in names:
+        if len(name) == 0 or len(name) > limit:
+            client.reply.error(b"ERR a queue name has between 1 and %d bytes (max-queue-name-bytes)" % limit)
+            return
+    node.get_jobs(client, names, wanted, timeout_ms, nohang, with_counters)
+
+
+def _ids_valid(client: Client, args: list[bytes]) -> bool:
+    """Check the ids from the second argument on; reply with an error when one is none."""
+    for index in range(1, len(args)):
+        if not is_valid_id(args[index]):
+            client.reply.error(BAD_ID)
+            return False
+    return True
+
+
+def ackjob(broker: Broker, client: Client, args: list[bytes]) -> None:
+    """ACKJOB id [id ...]"""
+    if _ids_valid(client, args):
+        broker.node.id_command(client, ACKJOB, args[1:])
+
+
+def fastack(broker: Broker, client: Client, args: list[bytes]) -> None:
+    """FASTACK id [id ...]"""
+    if _ids_valid(client, args):
+        broker.node.id_command(client, FASTACK, args[1:])
+
+
+def deljob(broker: Broker, client: Client, args: list[bytes]) -> None:
+    """DELJOB id [id ...]"""
+    if _ids_valid(client, args):
+        broker.node.id_command(client, DELJOB, args[1:])
+
+
+def nack(broker: Broker, client: Client, args: list[bytes]) -> None:
+    """NACK id [id ...]"""
+    if _ids_valid(client, args):
+        broker.node.id_command(client, NACK, args[1:])
+
+
+def enqueue(broker: Broker, client: Client, args: list[bytes]) -> None:
+    """ENQUEUE id [id ...]"""
+    if _ids_valid(client, args):
+        broker.node.id_command(client, ENQUEUE, args[1:])
+
+
+def dequeue(broker: Broker, client: Client, args: list[bytes]) -> None:
+    """DEQUEUE id [id ...]"""
+    if _ids_valid(client, args):
+        broker.node.id_command(client, DEQUEUE, args[1:])
+
+
+def working(broker: Broker, client: Client, args: list[bytes]) -> None:
+    """WORKING id"""
+    if _ids_valid(client, args):
+        broker.node.working(client, args[1])
+
+
+def write_fields(reply: ReplyWriter, fields: list[tuple[bytes, object]]) -> None:
+    """Write names and values one after the other in a flat array; None as a null bulk, lists as arrays of bulks."""
+    reply.array(len(fields) * 2)
+    for name, value in fields:
+        reply.bulk(name)
+        if value is None:
+            reply.null_bulk()
+        elif isinstance(value, bytes):
+            reply.bulk(value)
+        elif isinstance(value, int):
+            reply.integer(value)
+        elif isinstance(value, list):
+            reply.bulk_array(value)
+
+
+def show(broker: Broker, client: Client, args: list[bytes]) -> None:
+    """SHOW id"""
+    if not _ids_valid(client, args):
+        return
+    node = broker.node
+    job = node.find_job(args[1])
+    if job is None:
+        client.reply.null_bulk()
+    else:
+        write_fields(client.reply, node.job_fields(job))
+
+
+COMMANDS = (
+    Command(
+        b"addjob",
+        -4,
+        ("write", "denyoom", "fast"),
+        "Add a job to a queue; the reply is its id once the copies are made",
+        "jobs",
+        "queue job timeout-ms [REPLICATE n] [DELAY s] [RETRY s] [TTL s] [MAXLEN n] [ASYNC]",
+        addjob,
+    ),
+    Command(
+        b"getjob",
+        -2,
+        ("write", "fast"),
+        "Get jobs, or wait for one (for ever without TIMEOUT or NOHANG); a job that is not acknowledged comes back",
+        "jobs",
+        "[NOHANG] [TIMEOUT ms] [COUNT n] [WITHCOUNTERS] FROM queue [queue ...]",
+        getjob,
+    ),
+    Command(
+        b"ackjob",
+        -1,
+        ("write", "fast"),
+        "Acknowledge jobs: they are done and never come back",
+        "jobs",
+        "job-id [job-id ...]",
+        ackjob,
+    ),
+    Command(
+        b"fastack",
+        -1,
+        ("write", "fast"),
+        "Acknowledge jobs with a single message to their owners; one that is away may deliver them again",
+        "jobs",
+        "job-id [job-id ...]",
+        fastack,
+    ),
+    Command(
+        b"deljob",
+        -1,
+        ("write", "fast"),
+        "Delete jobs everywhere, whatever their state",
+        "jobs",
+        "job-id [job-id ...]",
+        deljob,
+    ),
+    Command(
+        b"nack",
+        -1,
+        ("write", "denyoom", "fast"),
+        "Give jobs back: they are queued again at once, behind what is queued now",
+        "jobs",
+        "job-id [job-id ...]",
+        nack,
+    ),
+    Command(
+        b"enqueue",
+        -1,
+        ("write", "denyoom", "fast"),
+        "Queue jobs that are not queued, without waiting for their RETRY or DELAY",
+        "jobs",
+        "job-id [job-id ...]",
+        enqueue,
+    ),
+    Command(
+        b"dequeue",
+        -1,
+        ("write", "fast"),
+        "Take jobs out of their queue; they come back after their RETRY",
+        "jobs",
+        "job-id [job-id ...]",
+        dequeue,
+    ),
+    Command(
+        b"working",
+        2,
+        ("write", "fast"),
+        "Ask for more time for a job: its RETRY starts again",
+        "jobs",
+        "job-id",
+        working,
+    ),
+    Command(
+        b"show",
+        2,
+        ("readonly", "fast"),
+        "Show all that this node knows of a job",
+        "jobs",
+        "job-id",
+        show,
+    ),
+)

@@ -1,0 +1,4 @@
+from disqueue.core.forwarding cimport Forwarding
+
+cdef class Federation(Forwarding):
+    pass

@@ -1,0 +1,30 @@
+cimport cython
+from disqueue.core.acknowledgement cimport Acknowledgement
+from disqueue.core.client cimport Client
+from disqueue.core.job cimport Job
+from disqueue.core.timers cimport Timed
+
+cdef int ACKED, ACTIVE, DELETED, DELIVERED, PLACEHOLDER, QUEUED, WAIT_REPL
+cdef int BY_COMMAND, BY_NACK
+
+cdef class Request(Timed):
+    cdef public long long number
+    cdef public Client client
+    cdef public int verb
+    cdef public long long total
+    cdef public long long deadline_ms
+    cdef public list unknown
+    cdef public set acks
+    cdef public list candidates
+    cdef public object asked
+    cdef public long long result
+
+cdef class Forwarding(Acknowledgement):
+    cdef public dict requests
+    cdef public long long last_request
+    cdef public dict ack_requests
+
+    cpdef init_forwarding(self)
+    @cython.locals(job=Job, total="long long", job_id=bytes)
+    cpdef id_command(self, Client client, int verb, list ids)
+    cpdef long long apply(self, int verb, Job job) except? -1
