@@ -28,10 +28,9 @@ def test_with_job_acknowledges(client: Any, queue: str) -> None:
 
 def test_an_error_gives_the_job_back(client: Any, queue: str) -> None:
     client.add(queue, b"x")
-    with pytest.raises(RuntimeError, match="broken"):
-        for job in client.consume(queue, timeout=5):
-            with job:
-                raise RuntimeError("broken")
+    job = next(iter(client.consume(queue, timeout=5)))
+    with pytest.raises(RuntimeError, match="broken"), job:
+        raise RuntimeError("broken")
     job = client.get_one(queue, timeout=5)
     assert (job.nacks, job.additional_deliveries) == (1, 0)
     job.ack()

@@ -44,10 +44,11 @@ def blocked_clients(server: Server) -> int:
 
 
 def test_no_server_at_all(connect: Connect) -> None:
-    client = connect(f"127.0.0.1:{free_port()}", retry_for=0.2)
-    with pytest.raises(NoNodeError, match="refused"):
+    port = free_port()
+    client = connect(f"127.0.0.1:{port}", retry_for=0.2)
+    with pytest.raises(NoNodeError, match=str(port)):
         client.ping()
-    with pytest.raises(NoNodeError, match="refused"):
+    with pytest.raises(NoNodeError, match=str(port)):
         client.add("q", b"x")
 
 

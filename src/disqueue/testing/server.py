@@ -13,13 +13,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import redis
-
-from disqueue.client.errors import DisqueueError
+from disqueue.client.errors import DisqueueError, LoadingError, NoNodeError
 from disqueue.client.sync import Client
 
 # A command to run instead of this package's own server, to try a client against another one.
@@ -83,7 +82,9 @@ class Server:
     `directory`: where it keeps its files; by default a temporary one that goes with it.
     """
 
-    def __init__(self, *options: str, port: int | None = None, directory: Path | None = None, password: str | None = None) -> None:
+    def __init__(
+        self, *options: str, port: int | None = None, directory: Path | None = None, password: str | None = None
+    ) -> None:
         self.options = [*options, *(("--requirepass", password) if password is not None else ())]
         self.password = password
         self.port = port or free_port()
@@ -124,15 +125,12 @@ class Server:
     def _answers(self) -> bool:
         if self._process is not None and self._process.poll() is not None:
             raise ServerFailedError(f"the server ended with status {self._process.returncode}\n{self.log_tail()}")
-        probe = redis.Connection(host="127.0.0.1", port=self.port, password=self.password, protocol=2, socket_timeout=1.0)
-        try:
-            probe.connect()
-            probe.send_command("PING")
-            return bool(probe.read_response() == b"PONG")
-        except redis.RedisError:
-            return False
-        finally:
-            probe.disconnect()
+        with self.client(retry_for=0, response_timeout=1.0) as probe:
+            try:
+                probe.ping()
+            except (NoNodeError, LoadingError):
+                return False
+        return True
 
     def log_tail(self) -> str:
         """The end of what the server wrote."""
@@ -214,14 +212,16 @@ class Cluster:
         """Until every node is linked with every other."""
         for server in self.servers:
             with server.client() as client:
-                wait_for(lambda client=client: self._sees_all(client), f"node {server.port} sees the whole cluster", timeout)
+                wait_for(partial(self._sees_all, client), f"node {server.port} sees the whole cluster", timeout)
 
     def _sees_all(self, client: Client) -> bool:
         try:
+            reachable = client.cluster("info")["cluster_reachable_nodes"]
             nodes = client.hello().nodes
         except DisqueueError:
             return False
-        return len(nodes) == len(self.servers) and all(node.priority == 1 and node.host for node in nodes)
+        size = len(self.servers)
+        return reachable == size - 1 and len(nodes) == size and all(node.priority == 1 and node.host for node in nodes)
 
     def close(self) -> None:
         """Kill all."""
