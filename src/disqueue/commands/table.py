@@ -25,8 +25,8 @@ GROUPS = ("connection", "jobs", "queues", "cluster", "server")
 class Command:
     """One client command.
 
-    `name` is lower case. `arity` counts the name; a negative one is the least number of arguments. `syntax` is what follows the
-    name. The handler writes exactly one reply, now or when the node unblocks the client.
+    `name` is lower case. `arity` counts the name; a negative one is the least number of arguments, 0 means any. `syntax` is what
+    follows the name. The handler writes exactly one reply, now or when the node unblocks the client.
     """
 
     def __init__(

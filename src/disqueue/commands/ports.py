@@ -1,0 +1,111 @@
+"""What the commands need of the process around them, and a stand-in for brokers that are no process of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from disqueue.core.client import Client
+
+
+class Clock(Protocol):
+    """Time for measuring and for people; the core has its own, set once a pass."""
+
+    def elapsed_us(self) -> int:
+        """Monotonic microseconds."""
+
+    def wall_us(self) -> int:
+        """Unix microseconds."""
+
+
+@dataclass(frozen=True)
+class ProcessFacts:
+    """What INFO says of the process."""
+
+    process_id: int = 0
+    executable: str = ""
+    event_loop: str = "none"
+    tcp_port: int = 0
+    resident_bytes: int = 0
+    cpu_system_s: float = 0.0
+    cpu_user_s: float = 0.0
+    cpu_system_children_s: float = 0.0
+    cpu_user_children_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class ConnectionFacts:
+    """What CLIENT LIST says of a connection."""
+
+    descriptor: int = -1
+    input_bytes: int = 0
+    output_bytes: int = 0
+    writable: bool = False
+
+
+class ServerPort(Protocol):
+    """The process and its connections."""
+
+    def facts(self) -> ProcessFacts:
+        """Return what INFO says of the process."""
+
+    def clients(self) -> Iterable[Client]:
+        """Return the connected clients."""
+
+    def describe(self, client: Client) -> ConnectionFacts:
+        """Return what CLIENT LIST says of a connection."""
+
+    def close_client(self, client: Client) -> None:
+        """Close a connection at the end of the pass; what was written for it is still sent."""
+
+    def written(self, client: Client) -> None:
+        """Something was written for a client outside of its own command."""
+
+    def pause_clients(self, until_ms: int) -> None:
+        """Execute no requests until then (monotonic); 0: go on."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let the whole process stand still."""
+
+    def shutdown(self, rewrite: bool) -> str:
+        """Begin an orderly end; return why not, or ""."""
+
+    def restart(self, delay_ms: int) -> str:
+        """Begin an orderly end that is followed by a new start; return why not, or ""."""
+
+
+@dataclass
+class DetachedServer:
+    """The stand-in: knows its clients, and cannot be shut down."""
+
+    connected: list[Client] = field(default_factory=list)
+    paused_until_ms: int = 0
+
+    def facts(self) -> ProcessFacts:
+        return ProcessFacts()
+
+    def clients(self) -> Iterable[Client]:
+        return self.connected
+
+    def describe(self, client: Client) -> ConnectionFacts:
+        return ConnectionFacts(output_bytes=client.reply.size)
+
+    def close_client(self, client: Client) -> None:
+        client.close_asap = True
+
+    def written(self, client: Client) -> None:
+        """Nothing: who owns the client looks at its writer."""
+
+    def pause_clients(self, until_ms: int) -> None:
+        self.paused_until_ms = until_ms
+
+    def sleep(self, seconds: float) -> None:
+        """Nothing: time is not ours."""
+
+    def shutdown(self, rewrite: bool) -> str:
+        return "this broker is no process of its own"
+
+    def restart(self, delay_ms: int) -> str:
+        return "this broker is no process of its own"

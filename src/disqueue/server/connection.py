@@ -1,0 +1,186 @@
+"""One client's connection: bytes in, requests executed in turns, one write at the end of the pass.
+
+The event loop calls `get_buffer`, `buffer_updated` and their kin; `ClientProtocol` in `shell.py` gives it the base class that
+asyncio looks for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from disqueue.core.client import NOT_BLOCKED, Client
+from disqueue.wire.resp import ParserLimits, ProtocolError, ReplyWriter, RequestParser
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from disqueue.server.shell import Shell
+
+REQUESTS_A_TURN = 1000
+"""Requests of one client that are executed before others have their turn: some milliseconds."""
+REPLY_BYTES_A_TURN = 256 * 1024
+"""Replies after which others have their turn, so that a few small requests for many large jobs do not hold the loop."""
+INPUT_BYTES_PAUSE = 1024 * 1024
+"""A client whose turn is not over sends no more above this: the kernel then makes it wait."""
+OUTPUT_BYTES_PAUSE = 1024 * 1024
+"""Above so many unsent bytes a client's requests wait until it has read. Its input is still taken, up to the query buffer's
+limit, because many clients read only when all their requests have been sent."""
+ACCOUNT_STEP_BYTES = 4096
+"""Smaller changes of what a connection buffers are not worth telling the memory account."""
+
+
+class Connection:
+    """A connection and its client.
+
+    `closed`: the transport is gone. `draining`: an error was sent, further input is thrown away until the peer has closed.
+    """
+
+    def __init__(self, shell: Shell, client_id: int, limits: ParserLimits) -> None:
+        self.shell = shell
+        self.parser = RequestParser(limits)
+        self.writer = ReplyWriter()
+        self.client = Client(client_id, self.writer)
+        self.client.connection = self
+        self.execute = shell.broker.execute
+        self.transport: asyncio.Transport | None = None
+        self.held: list[bytes] | None = None
+        self.dirty = False
+        self.waiting_turn = False
+        self.reading_paused = False
+        self.writing_paused = False
+        self.draining = False
+        self.closed = False
+        self.soft_since_ms = 0
+        self.accounted_bytes = 0
+        self.descriptor = -1
+
+    # -- called by the event loop
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where the next bytes go."""
+        return self.parser.get_buffer(sizehint)
+
+    def buffer_updated(self, count: int) -> None:
+        """Take bytes that have come, and execute what is complete."""
+        shell = self.shell
+        if not shell.in_pass:
+            shell.begin_pass()
+        if self.draining:
+            return
+        shell.statistics.input_bytes += count
+        client = self.client
+        client.active_ms = shell.now_ms
+        try:
+            self.parser.buffer_updated(count)
+        except ProtocolError as error:
+            self.refuse(error.reply)
+            return
+        if client.blocked == NOT_BLOCKED and not self.waiting_turn and not self.writing_paused:
+            self.take_turn()
+        else:
+            self.account()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is there."""
+        self.transport = transport  # type: ignore[assignment]
+        self.shell.connection_made(self)
+
+    def eof_received(self) -> bool:
+        """The peer sends no more: what it waits for is given up, what it has been promised is still sent."""
+        if self.draining:
+            return False
+        self.shell.end_of_input(self)
+        return True
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """The connection is gone."""
+        self.closed = True
+        self.shell.connection_lost(self)
+
+    def pause_writing(self) -> None:
+        """The peer does not read fast enough."""
+        self.writing_paused = True
+
+    def resume_writing(self) -> None:
+        """The peer has read most of what it was sent."""
+        self.writing_paused = False
+        if not self.closed and not self.draining:
+            self.shell.give_turn(self)
+
+    # -- execution
+
+    def take_turn(self) -> None:
+        """Execute requests until none is complete, the client blocks, or its turn is over."""
+        shell = self.shell
+        client = self.client
+        left = REQUESTS_A_TURN
+        shell.dispatcher.mark()
+        while True:
+            if left == 0 or self.writer.size >= REPLY_BYTES_A_TURN:
+                shell.give_turn(self)
+                break
+            request = self.held
+            if request is None:
+                try:
+                    request = self.parser.next_request()
+                except ProtocolError as error:
+                    self.refuse(error.reply)
+                    return
+                if request is None:
+                    break
+            if shell.paused and shell.holds_back(request):
+                self.held = request
+                break
+            self.held = None
+            left -= 1
+            self.execute(client, request)
+            if client.blocked != NOT_BLOCKED or client.close_after_reply or client.close_asap:
+                break
+        if self.writer.size > 0 and not self.dirty:
+            self.dirty = True
+            shell.dirty.append(self)
+        self.account()
+
+    def refuse(self, reply: bytes) -> None:
+        """Answer a request that can't be understood, and close."""
+        self.shell.statistics.input_faults += 1
+        self.client.reply.error(reply)
+        self.shell.close_client(self.client)
+        self.client.close_after_reply = True
+
+    def account(self) -> None:
+        """Tell the memory account what this connection buffers, and let the peer wait when its turn does not come."""
+        held = self.parser.buffered_bytes
+        if self.waiting_turn and held > INPUT_BYTES_PAUSE and not self.reading_paused and self.transport is not None:
+            self.reading_paused = True
+            self.transport.pause_reading()
+        if self.writing_paused and self.transport is not None:
+            held += self.transport.get_write_buffer_size()
+        change = held - self.accounted_bytes
+        if change >= ACCOUNT_STEP_BYTES or change <= -ACCOUNT_STEP_BYTES or held == 0:
+            self.accounted_bytes = held
+            self.shell.node.buffer_bytes += change
+
+    def resume_reading(self) -> None:
+        """Take input again after it had to wait."""
+        if self.reading_paused and self.transport is not None and not self.closed:
+            self.reading_paused = False
+            self.transport.resume_reading()
+
+    def flush(self) -> None:
+        """Send what was written in this pass, once."""
+        self.dirty = False
+        transport = self.transport
+        if self.closed or transport is None:
+            return
+        if self.writer.size > 0:
+            data = self.writer.take()
+            self.shell.statistics.output_bytes += len(data)
+            transport.write(data)
+            if self.writing_paused:
+                self.shell.check_output(self)
+        client = self.client
+        if client.close_asap:
+            transport.abort()
+        elif client.close_after_reply and not self.draining:
+            self.shell.close_politely(self)

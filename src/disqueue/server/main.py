@@ -1,0 +1,145 @@
+"""Starting a server: `run` is what `disqueue server` and `disqueue-server` call."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import platform
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+from disqueue import __version__
+from disqueue._twins import build_info
+from disqueue.config.configuration import Configuration, load
+from disqueue.config.help import options_text
+from disqueue.config.sources import ConfigError
+from disqueue.core.node import Node
+from disqueue.core.settings import Settings
+from disqueue.server import listeners, logs, process
+from disqueue.server.shell import Shell
+
+USAGE = """\
+Usage: disqueue server [CONF | -] [--option value ...]
+
+  CONF              a configuration file; - reads it from standard input
+  --option value    any option of the file, for example --port 7712 --appendonly yes
+  -v, --version     print the version
+  -h, --help        print this and all options
+
+Environment variables override the file: DISQUEUE_PORT=7712. The command line overrides both.
+"""
+
+
+def run(argv: list[str]) -> int:
+    """Run a server with the arguments after the program's name; return the exit code."""
+    if argv and argv[0] in ("-h", "--help"):
+        sys.stdout.write(help_text())
+        return 0
+    if argv and argv[0] in ("-v", "--version"):
+        sys.stdout.write(f"Disqueue {__version__} ({build_info().form} Python {platform.python_version()})\n")
+        return 0
+    try:
+        configuration = load(argv, os.environ)
+        return _serve(configuration)
+    except ConfigError as error:
+        logs.logger.handlers.clear()
+        sys.stderr.write(f"disqueue server: {error}\n")
+        return 1
+
+
+def help_text() -> str:
+    """Return the usage with all options by group."""
+    return f"{USAGE}\n{options_text()}"
+
+
+def _serve(configuration: Configuration) -> int:
+    try:
+        log = logs.open_log(configuration.text("logfile"), configuration.text("loglevel"), configuration.text("log-format"))
+    except OSError as error:
+        raise ConfigError(f"logfile {configuration.text('logfile')}: {error.strerror}") from None
+    sockets = listeners.open_listeners(configuration)
+    if configuration.flag("daemonize"):
+        sys.stdout.flush()
+        process.go_to_background()
+    pid_file = configuration.text("pidfile")
+    if pid_file:
+        process.write_pid_file(pid_file)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            shell = runner.run(_main(configuration, sockets, log))
+    finally:
+        if configuration.text("unixsocket"):
+            listeners.remove_unix(configuration.text("unixsocket"))
+        if pid_file:
+            process.remove_pid_file(pid_file)
+    if shell.restart_wanted:
+        logs.log_event("notice", "starting again")
+        process.start_again()
+    logs.log_event("notice", "bye")
+    return 0
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return uvloop's loop where it is installed."""
+    try:
+        factory: Callable[[], asyncio.AbstractEventLoop] = importlib.import_module("uvloop").new_event_loop
+    except ImportError:
+        return None
+    return factory
+
+
+async def _main(configuration: Configuration, sockets: list[socket.socket], log: logs.LogFile) -> Shell:
+    node = Node(Settings(), os.urandom, os.urandom(20).hex().encode())
+    node.log = logs.log_event
+    shell = Shell(node, configuration)
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_log_exception)
+    await shell.start(sockets)
+    _handle_signals(loop, shell, log)
+    for remark in configuration.remarks:
+        logs.log_event("warning", remark)
+    _log_start(configuration, shell)
+    process.tune_garbage_collection()
+    await shell.stopped.wait()
+    # One more turn of the loop sends what the transports still hold.
+    await asyncio.sleep(0)
+    return shell
+
+
+def _log_start(configuration: Configuration, shell: Shell) -> None:
+    build = build_info()
+    logs.log_event(
+        "notice",
+        f"Disqueue {__version__} is ready",
+        pid=os.getpid(),
+        port=configuration.number("port"),
+        unixsocket=configuration.text("unixsocket") or "none",
+        python=f"{platform.python_version()}, {build.form}: {build.reason}",
+        loop=shell.facts().event_loop,
+        config=configuration.path or "none",
+        node=shell.node.node_id.decode(),
+    )
+    if not configuration.path:
+        logs.log_event("verbose", "no configuration file: CONFIG REWRITE has nothing to write to")
+
+
+def _handle_signals(loop: asyncio.AbstractEventLoop, shell: Shell, log: logs.LogFile) -> None:
+    def terminate(name: str) -> None:
+        logs.log_event("notice", "signal received", signal=name)
+        # Whoever asks again is in a hurry.
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, lambda *_: os._exit(1))
+        shell.shutdown(False)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, terminate, number.name)
+    loop.add_signal_handler(signal.SIGHUP, log.reopen)
+
+
+def _log_exception(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    error = context.get("exception")
+    fields = {"exception": error} if isinstance(error, BaseException) else {}
+    logs.log_event("warning", str(context.get("message")), **fields)
