@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 """Numbers in arguments: strict decimal, at most 64 bits."""
 
 from __future__ import annotations
@@ -32,26 +31,3 @@ def parse_integer(text: bytes) -> int:
         value = value * 10 + digit
         index += 1
     return -value if negative else value
-=======
-"""Numbers in arguments: strictly decimal, in bounds, or nothing."""
-
-from __future__ import annotations
-
-import re
-
-I64_MIN = -(1 << 63)
-I64_MAX = (1 << 63) - 1
-
-NOT_AN_INTEGER = b"ERR value is not an integer or out of range"
-SYNTAX_ERROR = b"ERR syntax error"
-
-_INTEGER = re.compile(rb"-?(?:0|[1-9][0-9]{0,18})")
-
-
-def parse_integer(text: bytes, least: int = I64_MIN, most: int = I64_MAX) -> int | None:
-    """Return the integer that `text` is, or None: no blanks, no plus sign, no leading zeros, nothing out of bounds."""
-    if _INTEGER.fullmatch(text) is None:
-        return None
-    number = int(text)
-    return number if least <= number <= most else None
->>>>>>> 2dc18f8 (Broker, dispatch, the commands that are not about jobs, and the asyncio shell)
