@@ -20,6 +20,7 @@ from disqueue.config.kinds import (
     Size,
     Text,
     Value,
+    Words,
     YesNo,
 )
 
@@ -265,6 +266,7 @@ DIRECTIVES: tuple[Directive, ...] = (
         "Note what takes so long in LATENCY; 0: nothing.",
     ),
     # accepted, without effect
+    Directive("ignored", "save", Words(), "", "There are no snapshots: appendonly keeps jobs on disk."),
     Directive("ignored", "databases", Integer(1, I64_MAX), 16, "There is one database."),
     Directive("ignored", "maxmemory-samples", Integer(1, I64_MAX), 5, "What may be dropped is known exactly."),
     Directive("ignored", "activerehashing", YesNo(), True, "Tables grow by themselves."),

@@ -182,6 +182,22 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Words:
+    """Any words, kept as one text."""
+
+    allowed: str = "any words"
+
+    def parse(self, words: Sequence[str]) -> str:
+        return " ".join(words)
+
+    def show(self, value: Value) -> str:
+        return str(value)
+
+    def write(self, value: Value) -> str:
+        return str(value) or '""'
+
+
+@dataclass(frozen=True)
 class Path(Text):
     """A path of a file or directory, made absolute when the server starts; empty means unset."""
 

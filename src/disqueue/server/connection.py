@@ -41,7 +41,7 @@ class Connection:
         self.writer = ReplyWriter()
         self.client = Client(client_id, self.writer)
         self.client.connection = self
-        self.execute = shell.broker.execute
+        self.dispatcher = shell.dispatcher
         self.transport: asyncio.Transport | None = None
         self.held: list[bytes] | None = None
         self.dirty = False
@@ -114,7 +114,8 @@ class Connection:
         shell = self.shell
         client = self.client
         left = REQUESTS_A_TURN
-        shell.dispatcher.mark()
+        dispatcher = self.dispatcher
+        dispatcher.mark()
         while True:
             if left == 0 or self.writer.size >= REPLY_BYTES_A_TURN:
                 shell.give_turn(self)
@@ -133,7 +134,7 @@ class Connection:
                 break
             self.held = None
             left -= 1
-            self.execute(client, request)
+            dispatcher.execute(client, request)
             if client.blocked != NOT_BLOCKED or client.close_after_reply or client.close_asap:
                 break
         if self.writer.size > 0 and not self.dirty:

@@ -1,0 +1,43 @@
+from disqueue.core.client cimport Client
+from disqueue.wire.resp cimport ReplyWriter
+
+
+cdef class Entry:
+    cdef readonly object command
+    cdef readonly bytes name
+    cdef object handler
+    cdef readonly int arity
+    cdef bint stores
+    cdef bint loading
+    cdef bint no_auth
+    cdef readonly bint fast
+    cdef public long long calls
+    cdef public long long elapsed_us
+
+
+cdef class Dispatcher:
+    cdef object broker
+    cdef object node
+    cdef object clock_us
+    cdef readonly dict entries
+    cdef readonly dict by_name
+    cdef readonly list monitors
+    cdef dict muted
+    cdef readonly bytes password
+    cdef readonly bytes loading
+    cdef readonly bytes write_error
+    cdef bint guarded
+    cdef public bint memory_limited
+    cdef public long long slow_us
+    cdef long long mark_us
+
+    cdef _add_name(self, bytes name, Entry entry)
+    cpdef add_monitor(self, Client client)
+    cpdef forget(self, Client client)
+    cpdef mark(self)
+    cpdef execute(self, Client client, list args)
+    cdef _refuse_unknown(self, Client client, bytes name)
+    cdef bint _admit(self, Client client, Entry entry, list args) except -1
+    cpdef mute(self, Client client)
+    cpdef unmute(self, Client client)
+    cdef _next_muted(self, Client client)

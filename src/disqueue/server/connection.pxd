@@ -1,0 +1,31 @@
+cimport cython
+
+from disqueue.commands.dispatch cimport Dispatcher
+from disqueue.core.client cimport Client
+from disqueue.wire.resp cimport ReplyWriter, RequestParser
+
+
+cdef class Connection:
+    cdef object shell
+    cdef Dispatcher dispatcher
+    cdef readonly RequestParser parser
+    cdef readonly ReplyWriter writer
+    cdef readonly Client client
+    cdef readonly object transport
+    cdef readonly list held
+    cdef public bint dirty
+    cdef public bint waiting_turn
+    cdef bint reading_paused
+    cdef readonly bint writing_paused
+    cdef public bint draining
+    cdef readonly bint closed
+    cdef public long long soft_since_ms
+    cdef public long long accounted_bytes
+    cdef public int descriptor
+
+    @cython.final
+    cpdef take_turn(self)
+    @cython.final
+    cdef refuse(self, bytes reply)
+    @cython.final
+    cdef account(self)
