@@ -29,7 +29,7 @@ exit, quit         leave (so does Ctrl-D); Ctrl-C stops a command that waits\
 def command_table() -> dict[str, CommandHelp]:
     """All commands by upper-case name."""
     # The table imports the whole broker: only when help is wanted.
-    from disqueue.commands.table import COMMANDS  # noqa: PLC0415
+    from disqueue.commands.catalogue import COMMANDS  # noqa: PLC0415
 
     entries = (
         CommandHelp(_text(command.name).upper(), _text(command.syntax), _text(command.summary), _text(command.group))

@@ -23,7 +23,6 @@ cdef class Connection:
     cdef public long long accounted_bytes
     cdef public int descriptor
 
-    @cython.final
     cpdef take_turn(self)
     @cython.final
     cdef refuse(self, bytes reply)
