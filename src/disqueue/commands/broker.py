@@ -62,7 +62,6 @@ class Broker:
         """A client is there."""
         client.connected_ms = client.active_ms = self.node.now_ms
         self.statistics.connections += 1
-        self.node.connect(client)
 
     def disconnect(self, client: Client) -> None:
         """A client is gone: what it waits for and watches is forgotten."""

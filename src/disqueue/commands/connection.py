@@ -114,7 +114,7 @@ def valid_name(name: bytes) -> bool:
 
 
 def _hello_nodes(broker: Broker, client: Client) -> None:
-    nodes = broker.node.hello_nodes()
+    nodes = broker.node.members.hello_entries()
     reply = client.reply
     reply.array(2 + len(nodes))
     reply.integer(1)
@@ -122,7 +122,7 @@ def _hello_nodes(broker: Broker, client: Client) -> None:
     for node_id, host, port, priority in nodes:
         reply.array(4)
         reply.bulk(node_id)
-        reply.bulk(host)
+        reply.bulk(host.encode())
         reply.bulk(b"%d" % port)
         reply.bulk(b"%d" % priority)
 

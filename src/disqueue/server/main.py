@@ -9,6 +9,7 @@ import platform
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
 
 from disqueue import __version__
@@ -16,6 +17,7 @@ from disqueue._twins import build_info
 from disqueue.config.configuration import Configuration, load
 from disqueue.config.help import options_text
 from disqueue.config.sources import ConfigError
+from disqueue.core.membership import Membership, MembershipSettings
 from disqueue.core.node import Node
 from disqueue.core.settings import Settings
 from disqueue.server import listeners, logs, process
@@ -92,8 +94,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def _main(configuration: Configuration, sockets: list[socket.socket], log: logs.LogFile) -> Shell:
-    node = Node(Settings(), os.urandom, os.urandom(20).hex().encode())
-    node.log = logs.log_event
+    node = _make_node(configuration)
     shell = Shell(node, configuration)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_log_exception)
@@ -107,6 +108,16 @@ async def _main(configuration: Configuration, sockets: list[socket.socket], log:
     # One more turn of the loop sends what the transports still hold.
     await asyncio.sleep(0)
     return shell
+
+
+def _make_node(configuration: Configuration) -> Node:
+    """Return a node with a fresh identity that is alone in its cluster."""
+    node_id = os.urandom(20).hex().encode()
+    port = configuration.number("port")
+    members = Membership(node_id, time.time_ns(), MembershipSettings(announce_port=port), logs.log_event)
+    node = Node(Settings(), os.urandom, node_id, members)
+    node.log = logs.log_event
+    return node
 
 
 def _log_start(configuration: Configuration, shell: Shell) -> None:

@@ -47,7 +47,7 @@ class ClientProtocol(Connection, asyncio.BufferedProtocol):
 
 
 class Shell:
-    """The asyncio shell of one broker. It is the broker's `ServerPort` and the node's `on_unblock` and `on_close`."""
+    """The asyncio shell of one broker. It is the broker's `ServerPort` and the node's `on_unblock`."""
 
     def __init__(self, node: Node, configuration: Configuration) -> None:
         self.node = node
@@ -59,7 +59,6 @@ class Shell:
         self.dispatcher = self.broker.dispatcher
         self.statistics = self.broker.statistics
         node.on_unblock = self.unblocked
-        node.on_close = self.close_client
         self.in_pass = False
         self.dirty: list[Connection] = []
         self.waiting: list[Connection] = []
