@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from disqueue.commands.connection import BAD_NAME, valid_name
-from disqueue.commands.numbers import I64_MAX, NOT_AN_INTEGER, SYNTAX_ERROR, parse_integer
+from disqueue.commands.arguments import I64_MAX, NOT_AN_INTEGER, SYNTAX_ERROR, integer_between
 from disqueue.commands.table import Command
 from disqueue.core.client import NOT_BLOCKED, REPLY_OFF, REPLY_ON, REPLY_SKIP_NEXT, Client
 
@@ -75,7 +75,7 @@ def _chosen(args: list[bytes]) -> set[int] | bytes | None:
     if word == b"type" and len(args) == 4:
         return None if args[3].lower() == b"normal" else b"ERR Unknown client type '%b'" % args[3]
     if word == b"id" and len(args) > 3:
-        ids = {parse_integer(arg, 1) for arg in args[3:]}
+        ids = {integer_between(arg, 1) for arg in args[3:]}
         return b"ERR Invalid client ID" if None in ids else {number for number in ids if number is not None}
     return USAGE
 
@@ -145,7 +145,7 @@ def _kill_filter(options: list[bytes]) -> Callable[[Client, Client], bool] | byt
     for word, value in zip(options[::2], options[1::2], strict=True):
         option = word.lower()
         if option == b"id":
-            client_id = parse_integer(value, 1)
+            client_id = integer_between(value, 1)
             if client_id is None:
                 return NOT_AN_INTEGER
         elif option == b"type":
@@ -178,7 +178,7 @@ def _close_all(broker: Broker, caller: Client, victims: list[Client]) -> None:
 
 
 def _pause(broker: Broker, client: Client, args: list[bytes]) -> None:
-    duration_ms = parse_integer(args[2])
+    duration_ms = integer_between(args[2])
     if duration_ms is None:
         client.reply.error(b"ERR timeout is not an integer or out of range")
     elif duration_ms < 0:

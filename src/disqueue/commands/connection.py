@@ -6,7 +6,7 @@ import hmac
 from typing import TYPE_CHECKING
 
 from disqueue import __version__
-from disqueue.commands.numbers import NOT_AN_INTEGER, parse_integer
+from disqueue.commands.arguments import NOT_AN_INTEGER, integer_between
 from disqueue.commands.table import Command
 from disqueue.core.client import REPLY_ON, Client
 
@@ -65,7 +65,7 @@ def hello(broker: Broker, client: Client, args: list[bytes]) -> None:
         else:
             _hello_nodes(broker, client)
         return
-    protocol = parse_integer(args[1])
+    protocol = integer_between(args[1])
     if protocol is None:
         client.reply.error(b"ERR Protocol version is not an integer or out of range")
     elif protocol not in (2, 3):
@@ -161,7 +161,7 @@ def reset(broker: Broker, client: Client, args: list[bytes]) -> None:
 
 def select(broker: Broker, client: Client, args: list[bytes]) -> None:
     """`SELECT 0`: the one database there is."""
-    number = parse_integer(args[1])
+    number = integer_between(args[1])
     if number is None:
         client.reply.error(NOT_AN_INTEGER)
     elif number != 0:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from disqueue import __version__
 from disqueue._twins import build_info
-from disqueue.commands.numbers import SYNTAX_ERROR
+from disqueue.commands.arguments import SYNTAX_ERROR
 from disqueue.commands.table import Command
 from disqueue.core.client import NOT_BLOCKED, Client
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from disqueue.commands.latency import chart
-from disqueue.commands.numbers import NOT_AN_INTEGER, SYNTAX_ERROR, parse_integer
+from disqueue.commands.arguments import NOT_AN_INTEGER, SYNTAX_ERROR, integer_between
 from disqueue.commands.table import Command
 from disqueue.core.client import Client
 
@@ -26,7 +26,7 @@ def slowlog(broker: Broker, client: Client, args: list[bytes]) -> None:
     word = args[1].lower()
     reply = client.reply
     if word == b"get" and len(args) <= 3:
-        count = SLOWLOG_DEFAULT if len(args) == 2 else parse_integer(args[2])
+        count = SLOWLOG_DEFAULT if len(args) == 2 else integer_between(args[2])
         if count is None:
             reply.error(NOT_AN_INTEGER)
         else:

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from disqueue.commands.numbers import SYNTAX_ERROR, parse_integer
+from disqueue.commands.arguments import SYNTAX_ERROR, integer_between
 from disqueue.commands.table import Command
 from disqueue.core.client import Client
 from disqueue.core.job import Job
@@ -83,7 +83,7 @@ def _loadaof(broker: Broker, client: Client, args: list[bytes]) -> None:
 
 
 def _restart(broker: Broker, client: Client, args: list[bytes]) -> None:
-    delay_ms = 0 if len(args) == 2 else parse_integer(args[2], 0, RESTART_DELAY_MS_MAX)
+    delay_ms = 0 if len(args) == 2 else integer_between(args[2], 0, RESTART_DELAY_MS_MAX)
     if delay_ms is None:
         client.reply.error(b"ERR DEBUG RESTART takes a delay of 0 to %d milliseconds" % RESTART_DELAY_MS_MAX)
         return
