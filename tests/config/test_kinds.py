@@ -52,7 +52,7 @@ def test_values(name: str, words: list[str], value: Value) -> None:
         ("port", ["65536"], "from 0 to 65535"),
         ("port", ["x"], "from 0 to 65535"),
         ("port", ["+1"], "from 0 to 65535"),
-        ("port", [], "port nothing"),
+        ("port", [], "it takes a value"),
         ("port", ["1", "2"], "2 values instead of one"),
         ("maxmemory", ["3zb"], "k, kb, m, mb, g or gb"),
         ("maxmemory", ["-1"], "bytes"),

@@ -50,7 +50,7 @@ class Kind(Protocol):
 def only(words: Sequence[str]) -> str:
     """Return the one word there is."""
     if len(words) != 1:
-        raise ValueError(f"{len(words)} values instead of one")
+        raise ValueError("it takes a value" if not words else f"{len(words)} values instead of one")
     return words[0]
 
 
