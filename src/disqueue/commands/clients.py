@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from disqueue.commands.connection import BAD_NAME, valid_name
 from disqueue.commands.arguments import I64_MAX, NOT_AN_INTEGER, SYNTAX_ERROR, integer_between
+from disqueue.commands.connection import BAD_NAME, valid_name
 from disqueue.commands.table import Command
 from disqueue.core.client import NOT_BLOCKED, REPLY_OFF, REPLY_ON, REPLY_SKIP_NEXT, Client
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from disqueue.commands.latency import chart
 from disqueue.commands.arguments import NOT_AN_INTEGER, SYNTAX_ERROR, integer_between
+from disqueue.commands.latency import chart
 from disqueue.commands.table import Command
 from disqueue.core.client import Client
 

@@ -48,7 +48,8 @@ class Job(Timed):
     """A job. Made by `new_job`; has no behaviour of its own.
 
     `owners` and `confirmed` are bit masks of the slots of nodes; bit 0 is this node. Times in `_ms` are monotonic, `ctime_ns`
-    and `order_ns` are wall-clock nanoseconds with the uniqueness counter in the last digits. `due_ms` is the next (re)queueing, 0: never.
+    and `order_ns` are wall-clock nanoseconds with the uniqueness counter in the last digits. `due_ms` is the next (re)queueing,
+    0: never.
     """
 
     def __init__(self) -> None:
