@@ -7,7 +7,8 @@ import heapq
 from collections.abc import Callable, Sequence
 
 from disqueue.core.links import Bus, BusSettings, Link
-from disqueue.core.membership import Membership, MembershipEvents, MembershipSettings
+from disqueue.core.membership import Membership
+from disqueue.core.membership_ports import MembershipEvents, MembershipSettings
 from disqueue.core.peer import Peer
 from disqueue.wire.records import Ping, Pong, Record
 
@@ -46,6 +47,8 @@ class Wire:
             if self.cluster.passes(self.owner, self.other_address):
                 self.cluster.after(LATENCY_MS, self._hang_up)
 
+    abort = close
+
     def _hang_up(self) -> None:
         other = self.other
         if other is not None and other.open:
@@ -81,6 +84,7 @@ class BusNode:
         self.cluster = cluster
         self.address = address
         self.running = True
+        self.closed = False
         self.bytes_sent = 0
         self.frames: list[Record] = []
         self.lines: list[tuple[str, str, dict[str, object]]] = []
@@ -123,6 +127,9 @@ class BusNode:
         self.nonces += 1
         return hashlib.sha256(b"%b %d %d" % (self.address.encode(), self.membership.me.incarnation, self.nonces)).digest()
 
+    def refusal(self, address: str) -> str:
+        return "closed beyond loopback" if self.closed else ""
+
     def deliver(self, peer: Peer, records: list[Record]) -> None:
         for record in records:
             if self.deliver_hook is not None:
@@ -146,7 +153,7 @@ class BusNode:
             self.cluster.at_time(max(wake_ms, self.cluster.now_ms + 1), self)
 
     def meet(self, other: BusNode) -> None:
-        self.run(lambda: self.membership.meet(other.address, 7711, BUS_PORT))
+        self.run(lambda: self.membership.joining.meet(other.address, 7711, BUS_PORT))
 
     def kill(self) -> None:
         """The process dies: its sockets are reset."""

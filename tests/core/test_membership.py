@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.core.bus_cluster import BusCluster
 
-from disqueue.core.membership import ClusterError
+from disqueue.core.membership_ports import ClusterError
 
 
 def test_two_nodes_meet_within_a_few_round_trips() -> None:
@@ -25,7 +25,7 @@ def test_a_chain_of_meetings_ends_in_a_full_mesh(size: int, limit_ms: int) -> No
     ids = {node.membership.me.node_id for node in cluster.nodes}
     for node in cluster.nodes:
         assert node.knows() == ids - {node.membership.me.node_id}
-        assert not node.membership.handshakes
+        assert not node.membership.joining.handshakes
 
 
 def test_all_meet_all_at_once() -> None:
@@ -123,7 +123,7 @@ def test_another_secret_changes_nothing() -> None:
     cluster.nodes[0].meet(stranger)
     cluster.run(20_000)
     assert not stranger.membership.peers
-    assert not stranger.membership.handshakes
+    assert not stranger.membership.joining.handshakes
     assert all(len(node.membership.peers) == 1 for node in cluster.nodes[:2])
     assert stranger.membership.stats.meet_failures == 1
     assert "cluster-secret" in stranger.membership.stats.last_meet_failure
@@ -135,11 +135,11 @@ def test_another_secret_changes_nothing() -> None:
 def test_a_meeting_with_nobody_fails_visibly() -> None:
     cluster = BusCluster(1)
     node = cluster.nodes[0]
-    node.run(lambda: node.membership.meet("10.0.0.77", 7711, 17711))
+    node.run(lambda: node.membership.joining.meet("10.0.0.77", 7711, 17711))
     cluster.run(1_000)
-    assert node.membership.handshakes[0].failure == "connection refused"
+    assert node.membership.joining.handshakes[0].failure == "connection refused"
     cluster.run(5_000)
-    assert not node.membership.handshakes
+    assert not node.membership.joining.handshakes
     assert node.membership.stats.last_meet_failure == "10.0.0.77:7711: connection refused"
     assert node.membership.wake_ms == -1, "a node alone has nothing to wake up for"
 
@@ -149,7 +149,7 @@ def test_meeting_oneself_fails_at_once() -> None:
     node = cluster.nodes[0]
     node.meet(node)
     cluster.run(100)
-    assert not node.membership.handshakes
+    assert not node.membership.joining.handshakes
     assert not node.membership.peers
     assert "itself" in node.membership.stats.last_meet_failure
 
@@ -183,4 +183,4 @@ def test_invalid_addresses_are_refused() -> None:
     node = BusCluster(1).nodes[0]
     for address in ("", "a b", "host\n", "x" * 256):
         with pytest.raises(ClusterError, match="Invalid node address"):
-            node.membership.meet(address, 7711, 17711)
+            node.membership.joining.meet(address, 7711, 17711)

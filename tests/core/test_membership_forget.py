@@ -6,7 +6,7 @@ import pytest
 from tests.core.bus_cluster import BusCluster, BusNode
 
 from disqueue.core.bans import BAN_MS, Bans
-from disqueue.core.membership import ClusterError
+from disqueue.core.membership_ports import ClusterError
 from disqueue.wire.records import GossipBan
 
 NEW_ID = b"0123456789abcdef0123456789abcdef01234567"
@@ -91,9 +91,9 @@ def test_what_cannot_be_forgotten() -> None:
 
 def test_a_handshake_can_be_forgotten() -> None:
     node = BusCluster(1).nodes[0]
-    node.membership.meet("10.0.0.9", 7711, 17711)
-    node.membership.forget(node.membership.handshakes[0].node_id)
-    assert not node.membership.handshakes
+    node.membership.joining.meet("10.0.0.9", 7711, 17711)
+    node.membership.forget(node.membership.joining.handshakes[0].node_id)
+    assert not node.membership.joining.handshakes
 
 
 @pytest.mark.parametrize("new_id", [None, NEW_ID])
@@ -154,6 +154,6 @@ def test_a_node_that_lost_its_table_by_damage_takes_its_members_back() -> None:
     third = cluster.nodes[2]
     third.kill()
     third = cluster.restart(third, remember=False)
-    third.membership.adopting = True
+    third.membership.joining.adopting = True
     cluster.run(5_000, cluster.full_mesh)
     assert cluster.full_mesh()

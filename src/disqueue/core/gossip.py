@@ -115,7 +115,7 @@ class Gossip:
         peer = membership.find(node_id)
         if peer is None:
             if not entry.flags & FLAG_FAILED and not membership.bans.holds(node_id, membership.now_ms):
-                membership.discover(teller, node_id, entry.address, entry.port, entry.bus_port)
+                membership.joining.discover(teller, node_id, entry.address, entry.port, entry.bus_port)
             return
         if entry.flags & (FLAG_SUSPECTED | FLAG_FAILED):
             peer.reports[teller.slot] = membership.now_ms

@@ -54,6 +54,7 @@ class Heartbeat:
         now_ms = membership.now_ms
         peer.pong_ms = now_ms
         peer.silent_since_ms = 0
+        peer.dial_attempts = 0
         if stamp == peer.ping_stamp:
             sample = float(now_ms - peer.ping_sent_ms)
             peer.rtt_ms = peer.rtt_ms + RTT_WEIGHT * (sample - peer.rtt_ms) if peer.rtt_ms else sample

@@ -56,6 +56,9 @@ class Transport(Protocol):
     def close(self) -> None:
         """Send what was written, then close. `Link.lost` is called later, or not."""
 
+    def abort(self) -> None:
+        """Close and drop what waits."""
+
     def buffered_bytes(self) -> int:
         """Written and not yet taken by the network."""
 
@@ -68,6 +71,9 @@ class Network(Protocol):
 
     def nonce(self) -> bytes:
         """32 fresh random bytes."""
+
+    def refusal(self, address: str) -> str:
+        """Why this node may not speak to that address, or nothing."""
 
 
 class Link:
@@ -135,12 +141,15 @@ class Link:
         if self.state != CLOSED:
             self.bus.ended(self, reason)
 
-    def shut(self) -> None:
-        """Close without telling anybody but the other end."""
+    def shut(self, abort: bool = False) -> None:
+        """Close without telling anybody but the other end; with `abort` drop what it has not taken yet."""
         self.state = CLOSED
         self.handshake = None
         if self.transport is not None:
-            self.transport.close()
+            if abort:
+                self.transport.abort()
+            else:
+                self.transport.close()
 
     def _shake(self, payload: bytes | bytearray | memoryview) -> None:
         assert self.handshake is not None
@@ -209,7 +218,7 @@ class Bus:
 
     def drop_link(self, peer: Peer) -> None:
         if peer.link is not None:
-            peer.link.shut()
+            peer.link.shut(abort=True)
             peer.link = None
 
     def drop_dial(self, peer: Peer) -> None:
@@ -218,11 +227,19 @@ class Bus:
             peer.dial.shut()
             peer.dial = None
 
+    def refusal(self, address: str) -> str:
+        return self.network.refusal(address)
+
     # -- the shell ------------------------------------------------------------------------------------------------
 
     def accept(self, transport: Transport, remote: str, local: str) -> Link:
         """Somebody connected to the bus port."""
         link = Link(self, None, self._deadline())
+        if reason := self.network.refusal(remote):
+            link.transport, link.remote = transport, remote
+            transport.write(refusal_frame(reason))
+            link.fail(reason)
+            return link
         accepted = [other for other in self._unproven if not other.outgoing]
         if len(accepted) >= MAX_UNPROVEN_LINKS:
             accepted[0].fail("too many connections without a handshake")
@@ -241,7 +258,9 @@ class Bus:
 
     def close(self) -> None:
         """Close all links, for the end of the process."""
-        for peer in self.membership.peers + self.membership.handshakes:
+        for peer in self.membership.peers + self.membership.joining.handshakes:
+            if peer.link is not None:
+                peer.link.shut()  # what it still has to send is sent
             self.disconnect(peer)
         for link in list(self._unproven):
             link.shut()
@@ -296,7 +315,7 @@ class Bus:
     def ended(self, link: Link, reason: str) -> None:
         """A link ended, here or there. Tells membership if it mattered."""
         state, peer = link.state, link.peer
-        link.shut()
+        link.shut(abort=state == UP)
         self._unproven.pop(link, None)
         if peer is None:
             if state != CLOSED:

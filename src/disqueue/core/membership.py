@@ -9,100 +9,31 @@ is *reachable* when both are up, nothing suspects it, and it is not leaving.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
-
 from disqueue.core.addresses import is_address, is_loopback, is_node_id
 from disqueue.core.bans import Bans
+from disqueue.core.dialling import STALE_MS, Dialling
 from disqueue.core.gossip import Gossip
 from disqueue.core.heartbeat import Heartbeat
+from disqueue.core.joining import MAX_MEMBERS, Joining
+from disqueue.core.membership_ports import (
+    BusPort,
+    ClusterError,
+    Log,
+    MembershipEvents,
+    MembershipSettings,
+    MembershipStats,
+    NoBus,
+    TableKeeper,
+)
 from disqueue.core.peer import FORGOTTEN, HANDSHAKE, MEMBER, UNKNOWN, Peer
 from disqueue.wire.bus import BusError
-from disqueue.wire.handshake import INTENT_DISCOVERY, INTENT_MEET, INTENT_MEMBER, Identity
+from disqueue.wire.handshake import INTENT_MEET, INTENT_MEMBER, Identity
 from disqueue.wire.records import FLAG_LEAVING, GossipBan, Ping, Pong, Record
 
-MAX_MEMBERS = 1024
-MAX_HANDSHAKES = 128
-"""Meetings under way at a time; further gossip about unknown nodes waits, it comes again."""
 MAX_SLOTS = 16_384
 """Ids seen in the life of a process: owner masks of jobs have that many bits at most."""
-DIAL_RETRY_MS = 100
-MAX_DIAL_RETRY_MS = 2_000
-MIN_HANDSHAKE_MS = 1_000
-STALE_DIAL_MS = 300
 TAKEOVER_MS = 1_000
 """A node id may move from one process to another this often: two processes with one id must not spin."""
-
-Log = Callable[[str, str, dict[str, object]], None]
-
-
-class ClusterError(Exception):
-    """An operator's request cannot be done. The text is the reply, without its prefix."""
-
-
-@dataclass(slots=True)
-class MembershipSettings:
-    """What the configuration says. The announced values are what other nodes are told; an empty address is learned."""
-
-    node_timeout_ms: int = 15_000
-    announce_address: str = ""
-    announce_port: int = 7711
-    announce_bus_port: int = 17711
-
-
-class BusPort(Protocol):
-    """What membership needs of the bus."""
-
-    wake_ms: int
-
-    def advance(self, now_ms: int) -> None: ...
-    def connect(self, peer: Peer) -> None:
-        """Dial `peer.dial_target`; ends in `dialled` or `dial_failed`."""
-
-    def disconnect(self, peer: Peer) -> None:
-        """Close both links and a dial under way, without calling back."""
-
-    def drop_link(self, peer: Peer) -> None:
-        """Close the link dialled from here only, without calling back."""
-
-    def drop_dial(self, peer: Peer) -> None:
-        """Give up a dial under way, without calling back."""
-
-
-class MembershipEvents:
-    """Callbacks; the node overrides those it needs."""
-
-    def peer_joined(self, peer: Peer) -> None: ...
-    def peer_forgotten(self, peer: Peer) -> None: ...
-    def peer_reachable_changed(self, peer: Peer) -> None: ...
-    def peer_restarted(self, peer: Peer) -> None:
-        """The peer's process is a new one: what it held in memory only is gone."""
-
-    def table_changed(self) -> None:
-        """Something that nodes.conf holds is different."""
-
-
-@dataclass(slots=True)
-class MembershipStats:
-    messages_sent: int = 0
-    messages_received: int = 0
-    meet_failures: int = 0
-    last_meet_failure: str = ""
-    links_refused: int = 0
-
-
-class _NoBus:
-    """Stands in until the shell sets a bus: a node alone."""
-
-    wake_ms = -1
-
-    def advance(self, now_ms: int) -> None: ...
-    def connect(self, peer: Peer) -> None: ...
-    def disconnect(self, peer: Peer) -> None: ...
-    def drop_link(self, peer: Peer) -> None: ...
-    def drop_dial(self, peer: Peer) -> None: ...
 
 
 class Membership:
@@ -111,8 +42,9 @@ class Membership:
     def __init__(self, node_id: bytes, incarnation: int, settings: MembershipSettings, log: Log) -> None:
         self.settings = settings
         self.log = log
-        self.bus: BusPort = _NoBus()
+        self.bus: BusPort = NoBus()
         self.events = MembershipEvents()
+        self.keeper = TableKeeper()
         self.stats = MembershipStats()
         self.now_ms = 0
         self.wall_ms = 0
@@ -129,13 +61,11 @@ class Membership:
         self.members_mask = 1
         self.reachable_mask = 0
         self.failed_mask = 0
-        self.handshakes: list[Peer] = []
         self.bans = Bans()
         self.gossip = Gossip(self)
         self.heartbeat = Heartbeat(self)
-        self.adopting = False
-        """A damaged nodes.conf lost members: those that still know this node are taken back when they dial."""
-        self._meetings = 0
+        self.joining = Joining(self)
+        self.dialling = Dialling(self)
 
     # -- passes ---------------------------------------------------------------------------------------------------
 
@@ -151,8 +81,8 @@ class Membership:
         self.heartbeat.forgive_stall(now_ms - self.wake_ms)
         self.bus.advance(now_ms)
         self.bans.expire(now_ms)
-        self._expire_handshakes()
-        self._dial_due()
+        self.joining.expire()
+        self.dialling.due()
         self.heartbeat.advance()
         self.gossip.flush()
         self._plan()
@@ -167,9 +97,9 @@ class Membership:
         for deadline_ms in (self.bus.wake_ms, self.heartbeat.next_deadline_ms(), self.gossip.flush_ms):
             if deadline_ms >= 0:
                 self.wake_at(deadline_ms)
-        for peer in self.handshakes:
+        for peer in self.joining.handshakes:
             self.wake_at(peer.expires_ms)
-        for peer in self.handshakes + self.peers:
+        for peer in self.joining.handshakes + self.peers:
             if not peer.link_up and not peer.dialling:
                 self.wake_at(peer.next_dial_ms)
 
@@ -217,17 +147,7 @@ class Membership:
                 entries.append((peer.node_id, peer.address, peer.port, priority))
         return entries
 
-    # -- what operators ask for -----------------------------------------------------------------------------------
-
-    def meet(self, address: str, port: int, bus_port: int) -> None:
-        """Start to join the node at `address`, a literal or a host name; `port` is its client port."""
-        if not is_address(address):
-            raise ClusterError(f"Invalid node address specified: {address}:{port}")
-        if any(peer.address == address and peer.bus_port == bus_port and peer.intent == INTENT_MEET for peer in self.handshakes):
-            return
-        if len(self.handshakes) >= MAX_HANDSHAKES:
-            raise ClusterError(f"{MAX_HANDSHAKES} nodes are being met already, try again in a moment")
-        self._start_handshake(address, port, bus_port, INTENT_MEET)
+    # -- what operators ask for -------------------------------------------------------------------------------------------
 
     def forget(self, node_id: bytes) -> None:
         """Drop a node from the cluster, everywhere, and keep gossip from bringing it back for a while."""
@@ -235,10 +155,10 @@ class Membership:
             raise ClusterError("I tried hard but I can't forget myself...")
         peer = self.find(node_id)
         if peer is None:
-            met = next((peer for peer in self.handshakes if peer.node_id == node_id), None)
+            met = next((peer for peer in self.joining.handshakes if peer.node_id == node_id), None)
             if met is None:
                 raise ClusterError(f"Unknown node {node_id.decode('ascii', 'replace')}")
-            self._end_handshake(met, "it was forgotten")
+            self.joining.end(met, "it was forgotten")
             return
         self.bans.add(node_id, self.wall_ms, self.now_ms)
         self._remove(peer)
@@ -247,24 +167,24 @@ class Membership:
 
     def reset(self, new_id: bytes | None) -> None:
         """Forget all other nodes, without a ban; with `new_id` become a new node."""
-        for peer in list(self.handshakes):
-            self._end_handshake(peer, "this node was reset")
+        for peer in list(self.joining.handshakes):
+            self.joining.end(peer, "this node was reset")
         for peer in list(self.peers):
             self._remove(peer)
         self.bans.clear()
         self.gossip.clear()
-        self.adopting = False
+        self.joining.adopting = False
         if new_id is not None:
             del self.by_id[self.me.node_id]
             self.me.node_id = new_id
             self.by_id[new_id] = self.me
-        self.events.table_changed()
+        self.keeper.changed()
 
     def set_leaving(self, leaving: bool) -> None:
         if self.me.leaving != leaving:
             self.me.leaving = leaving
             self.heartbeat.ping_all()
-            self.events.table_changed()
+            self.keeper.changed()
 
     def restore_member(self, node_id: bytes, address: str, port: int, bus_port: int, leaving: bool) -> None:
         """A member read from disk; it is dialled at once, and suspected when it does not answer in time."""
@@ -284,7 +204,7 @@ class Membership:
         dialled.dialling = False
         self._check_identity(identity)
         self._check_dialled(dialled, identity)
-        peer = self._finish_handshake(dialled, identity, remote) if dialled.state == HANDSHAKE else dialled
+        peer = self.joining.finish(dialled, identity, remote) if dialled.state == HANDSHAKE else dialled
         if peer.link_up:
             return None
         self._note_identity(peer, identity)
@@ -293,8 +213,8 @@ class Membership:
         peer.link_up = True
         peer.link_up_ms = self.now_ms
         peer.version = version
-        peer.dial_attempts = 0
         peer.alternate = ("", 0, 0)
+        self.events.peer_link_up(peer)
         self.gossip.introduce(peer)
         self._refresh(peer)
         return peer
@@ -305,7 +225,7 @@ class Membership:
         if peer.failure != reason and peer.state == MEMBER:
             self.log("notice", "cannot reach node", {"node": peer.node_id.decode(), "at": target_text(peer), "why": reason})
         peer.failure = reason
-        self._plan_dial(peer)
+        self.dialling.plan(peer)
 
     def denied(self, dialled: Peer, identity: Identity) -> None:
         """A dialled node proved who it is and refused; `dial_failed` follows. Raises `BusError` when it is the wrong one."""
@@ -319,13 +239,13 @@ class Membership:
             raise BusError("the node has this node's own id: was its directory copied?")
         peer = self.find(identity.node_id)
         if peer is None:
-            peer = self._admit(identity, remote)
+            peer = self.joining.admit(identity, remote)
         elif peer.incarnation and peer.incarnation != identity.incarnation:
             self._take_over(peer)
         self._note_identity(peer, identity)
         self._set_address(peer, identity, peer.address if peer.link_up and peer.address else remote)
         self._learn_own_address(local, identity.intent == INTENT_MEET)
-        if peer.dialling and self.now_ms - peer.dialled_ms >= STALE_DIAL_MS:  # it hangs, and the way is free again
+        if peer.dialling and self.now_ms - peer.dialled_ms >= STALE_MS:  # it hangs, and the way is free again
             self.bus.drop_dial(peer)
             peer.dialling = False
             peer.next_dial_ms = self.now_ms
@@ -340,9 +260,10 @@ class Membership:
         peer.outbox.clear()
         if not peer.silent_since_ms:
             peer.silent_since_ms = self.now_ms or 1
+        self.events.peer_link_down(peer)
         self._refresh(peer)
         if peer.state == MEMBER:
-            self._plan_dial(peer)
+            self.dialling.plan(peer)
 
     def incoming_lost(self, peer: Peer) -> None:
         """The link that the peer dialled ended."""
@@ -375,7 +296,7 @@ class Membership:
             peer.reports.clear()
         self._refresh(peer)
         self.gossip.spread_node(peer)
-        self.events.table_changed()
+        self.keeper.changed()
 
     def drop_link(self, peer: Peer) -> None:
         """Give up a link that no answer comes through; it is dialled anew."""
@@ -392,76 +313,9 @@ class Membership:
             self._remove(peer)
             self.log("notice", "node forgotten", {"node": peer.node_id.decode(), "by": "gossip"})
 
-    def discover(self, introducer: Peer, node_id: bytes, address: str, port: int, bus_port: int) -> None:
-        """A member told of a node that is not in the table."""
-        for known in self.handshakes:
-            if known.expected_id == node_id:
-                known.introducer = introducer.node_id
-                if known.dial_attempts:  # the address from before did not work: take the newer word
-                    known.address, known.port, known.bus_port = address, port, bus_port
-                return
-        if len(self.handshakes) < MAX_HANDSHAKES and self.size < MAX_MEMBERS:
-            met = self._start_handshake(address, port, bus_port, INTENT_DISCOVERY)
-            met.expected_id = node_id
-            met.introducer = introducer.node_id
-
     # -- inside ---------------------------------------------------------------------------------------------------
 
-    def _start_handshake(self, address: str, port: int, bus_port: int, intent: int) -> Peer:
-        self._meetings += 1
-        name = b"%b %d %d" % (self.me.node_id, self.me.incarnation, self._meetings)
-        peer = Peer(-1, hashlib.sha1(name, usedforsecurity=False).hexdigest().encode(), HANDSHAKE)
-        peer.address, peer.port, peer.bus_port = address, port, bus_port
-        peer.intent = intent
-        peer.expires_ms = self.now_ms + max(self.settings.node_timeout_ms, MIN_HANDSHAKE_MS)
-        peer.next_dial_ms = self.now_ms
-        self.handshakes.append(peer)
-        self.wake_at(self.now_ms)
-        return peer
-
-    def _end_handshake(self, peer: Peer, reason: str) -> None:
-        """Without success. `reason` is for people."""
-        self.handshakes.remove(peer)
-        self.bus.disconnect(peer)
-        peer.state = FORGOTTEN
-        if peer.intent == INTENT_MEET:
-            self.stats.meet_failures += 1
-            self.stats.last_meet_failure = f"{peer.address}:{peer.port}: {reason}"
-            self.log("warning", "meet failed", {"at": f"{peer.address}:{peer.port}", "bus_port": peer.bus_port, "why": reason})
-
-    def _finish_handshake(self, met: Peer, identity: Identity, remote: str) -> Peer:
-        """The peer that `met` turned out to be: a new member, or one that came in on another way meanwhile."""
-        node_id = identity.node_id
-        if met.intent == INTENT_MEET:
-            if self.bans.lift(node_id, self.now_ms):
-                self.gossip.spread_ban(node_id)
-        elif self.bans.holds(node_id, self.now_ms):
-            self._end_handshake(met, "it is banned")
-            raise BusError(f"node {node_id.decode()} was forgotten")
-        peer = self.find(node_id) or self._join(identity, remote)
-        self.handshakes.remove(met)
-        met.state = FORGOTTEN
-        return peer
-
-    def _expire_handshakes(self) -> None:
-        for peer in list(self.handshakes):
-            if self.now_ms >= peer.expires_ms:
-                self._end_handshake(peer, peer.failure or "no answer")
-
-    def _admit(self, identity: Identity, remote: str) -> Peer:
-        node_id = identity.node_id
-        if identity.intent == INTENT_MEET:
-            if self.bans.lift(node_id, self.now_ms):
-                self.gossip.spread_ban(node_id)
-        elif self.bans.holds(node_id, self.now_ms):
-            raise BusError("the node was forgotten here: CLUSTER MEET brings it back, CLUSTER RESET lets it start anew")
-        elif identity.intent == INTENT_DISCOVERY and self.find(identity.introducer) is None:
-            raise BusError("the node was sent by one that is not a member here")
-        elif identity.intent == INTENT_MEMBER and not self.adopting:
-            raise BusError("the node is not a member here (forgotten or reset): CLUSTER MEET makes it one")
-        return self._join(identity, remote)
-
-    def _join(self, identity: Identity, remote: str) -> Peer:
+    def join(self, identity: Identity, remote: str) -> Peer:
         if self.size >= MAX_MEMBERS:
             raise BusError(f"the cluster has {MAX_MEMBERS} nodes already")
         peer = self._make_member(identity.node_id)
@@ -469,7 +323,7 @@ class Membership:
         self.gossip.spread_node(peer)
         self.log("notice", "node joined", {"node": peer.node_id.decode(), "at": f"{peer.address}:{peer.port}"})
         self.events.peer_joined(peer)
-        self.events.table_changed()
+        self.keeper.changed()
         return peer
 
     def _make_member(self, node_id: bytes) -> Peer:
@@ -486,6 +340,8 @@ class Membership:
 
     def _remove(self, peer: Peer) -> None:
         self.bus.disconnect(peer)
+        if peer.link_up:
+            self.events.peer_link_down(peer)
         peer.clear()
         self._refresh(peer)
         peer.state = FORGOTTEN
@@ -497,7 +353,7 @@ class Membership:
         for other in self.peers:
             other.reports.pop(peer.slot, None)
         self.events.peer_forgotten(peer)
-        self.events.table_changed()
+        self.keeper.changed()
 
     def _take_over(self, peer: Peer) -> None:
         """The peer's id comes from a new process."""
@@ -529,7 +385,7 @@ class Membership:
                 peer.next_dial_ms = self.now_ms
                 self.wake_at(self.now_ms)
             self.gossip.spread_node(peer)
-            self.events.table_changed()
+            self.keeper.changed()
         peer.no_address = False
 
     def _note_lost_address(self, peer: Peer) -> None:
@@ -540,7 +396,7 @@ class Membership:
                 "another node lives at the address of",
                 {"node": peer.node_id.decode(), "at": target_text(peer)},
             )
-            self.events.table_changed()
+            self.keeper.changed()
 
     def _learn_own_address(self, local: str, met: bool) -> None:
         """`local` is this end of a link. A node that was met there takes it, like one that knows no better."""
@@ -550,14 +406,14 @@ class Membership:
         if not me.address or met or (is_loopback(me.address) and not is_loopback(local)):
             me.address = local
             self.log("notice", "own address learned", {"address": local})
-            self.events.table_changed()
+            self.keeper.changed()
 
     def _set_leaving_flag(self, peer: Peer, leaving: bool) -> None:
         if peer.leaving != leaving:
             peer.leaving = leaving
             self.log("notice", "node is leaving" if leaving else "node stays", {"node": peer.node_id.decode()})
             self._refresh(peer)
-            self.events.table_changed()
+            self.keeper.changed()
 
     def _refresh(self, peer: Peer) -> None:
         reachable = peer.link_up and peer.incoming_up and not peer.suspected and not peer.failed and not peer.leaving
@@ -567,30 +423,6 @@ class Membership:
             self.reachable_mask ^= peer.bit
             self.reachable = [other for other in self.peers if other.reachable]
             self.events.peer_reachable_changed(peer)
-
-    def _dial_due(self) -> None:
-        for peer in self.handshakes + self.peers:
-            if peer.link_up or peer.dialling or self.now_ms < peer.next_dial_ms:
-                continue
-            host, bus_port = peer.address, peer.bus_port
-            if peer.alternate[0] and peer.dial_attempts % 2:
-                host, bus_port = peer.alternate[0], peer.alternate[2]
-            if not host:
-                self._plan_dial(peer)
-                continue
-            peer.dialling = True
-            peer.dialled_ms = self.now_ms
-            peer.dial_target = (host, bus_port)
-            self.bus.connect(peer)
-
-    def _plan_dial(self, peer: Peer) -> None:
-        """Back off: 100 ms, doubling to at most 2 s, plus up to a quarter so that nodes do not dial in step."""
-        longest_ms = min(MAX_DIAL_RETRY_MS, max(DIAL_RETRY_MS, self.settings.node_timeout_ms // 4))
-        delay_ms = min(DIAL_RETRY_MS << min(peer.dial_attempts, 10), longest_ms)
-        spread = (self.me.incarnation + 37 * peer.dial_attempts + 11 * peer.slot) % 64
-        peer.dial_attempts += 1
-        peer.next_dial_ms = self.now_ms + delay_ms + delay_ms * spread // 256
-        self.wake_at(peer.next_dial_ms)
 
     def _check_dialled(self, dialled: Peer, identity: Identity) -> None:
         """The node at the other end must be the one that was looked for."""
@@ -605,7 +437,7 @@ class Membership:
         if dialled.state == MEMBER:
             self._note_lost_address(dialled)
         elif dialled.state == HANDSHAKE:
-            self._end_handshake(dialled, trouble)
+            self.joining.end(dialled, trouble)
         raise BusError(trouble)
 
     def _check_identity(self, identity: Identity) -> None:
