@@ -10,7 +10,8 @@ from disqueue.core.links import Bus, BusSettings, Link
 from disqueue.core.membership import Membership
 from disqueue.core.membership_ports import MembershipEvents, MembershipSettings
 from disqueue.core.peer import Peer
-from disqueue.wire.records import Ping, Pong, Record
+from disqueue.wire.job_records import AnyRecord
+from disqueue.wire.records import Ping, Pong
 
 LATENCY_MS = 1
 BUS_PORT = 17711
@@ -86,11 +87,11 @@ class BusNode:
         self.running = True
         self.closed = False
         self.bytes_sent = 0
-        self.frames: list[Record] = []
+        self.frames: list[AnyRecord] = []
         self.lines: list[tuple[str, str, dict[str, object]]] = []
         self.wires: list[Wire] = []
         self.nonces = 0
-        self.deliver_hook: Callable[[Peer, Record], None] | None = None
+        self.deliver_hook: Callable[[Peer, AnyRecord], None] | None = None
         settings = MembershipSettings(cluster.node_timeout_ms, "", 7711, BUS_PORT)
         self.membership = Membership(node_id, incarnation, settings, lambda *line: self.lines.append(line))
         self.membership.events = self.events = Events()
@@ -130,7 +131,7 @@ class BusNode:
     def refusal(self, address: str) -> str:
         return "closed beyond loopback" if self.closed else ""
 
-    def deliver(self, peer: Peer, records: list[Record]) -> None:
+    def deliver(self, peer: Peer, records: list[AnyRecord]) -> None:
         for record in records:
             if self.deliver_hook is not None:
                 self.deliver_hook(peer, record)

@@ -10,25 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disqueue.wire.bus import HEADER_BYTES, MAX_FRAME_RECORDS, BusError, FrameReader, decode_frame, encode_frames
-from disqueue.wire.records import GossipBan, GossipEntry, Ping, Pong, Record
+from disqueue.wire.job_records import AnyRecord
+from disqueue.wire.records import GossipBan, GossipEntry, Ping, Pong
 
 ids = st.binary(min_size=40, max_size=40)
 uint63 = st.integers(0, 2**63 - 1)
 uint16 = st.integers(0, 0xFFFF)
 entries = st.builds(GossipEntry, ids, st.text(max_size=60), uint16, uint16, uint16)
 bans = st.builds(GossipBan, ids, uint63, st.integers(0, 2**32 - 1))
-records: st.SearchStrategy[Record] = st.one_of(
+records: st.SearchStrategy[AnyRecord] = st.one_of(
     st.builds(Ping, uint63, uint16, st.lists(entries, max_size=4), st.lists(bans, max_size=4)), st.builds(Pong, uint63, uint16)
 )
 BOUND = 1 << 20
 
 
-def read_all(reader: FrameReader, pieces: list[bytes]) -> list[Record]:
+def read_all(reader: FrameReader, pieces: list[bytes]) -> list[AnyRecord]:
     return [record for piece in pieces for payload in reader.feed(piece) for record in decode_frame(payload)]
 
 
 @given(st.lists(st.lists(records, min_size=1, max_size=5), max_size=4), st.lists(st.integers(0, 2000), max_size=8))
-def test_any_cut_of_the_stream_gives_the_same_records(batches: list[list[Record]], cuts: list[int]) -> None:
+def test_any_cut_of_the_stream_gives_the_same_records(batches: list[list[AnyRecord]], cuts: list[int]) -> None:
     stream = b"".join(frame for batch in batches for frame in encode_frames(batch))
     edges = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     pieces = [stream[start:end] for start, end in pairwise(edges)]
@@ -38,13 +39,13 @@ def test_any_cut_of_the_stream_gives_the_same_records(batches: list[list[Record]
 
 
 def test_a_stream_cut_at_every_byte() -> None:
-    sent: list[Record] = [Pong(7, 1), Ping(8, 0, [GossipEntry(b"a" * 40, "host", 1, 2, 3)], [])]
+    sent: list[AnyRecord] = [Pong(7, 1), Ping(8, 0, [GossipEntry(b"a" * 40, "host", 1, 2, 3)], [])]
     stream = encode_frames(sent)[0] * 2
     assert read_all(FrameReader(BOUND), [stream[index : index + 1] for index in range(len(stream))]) == sent * 2
 
 
 @given(st.lists(records, min_size=1, max_size=30), st.integers(600, 2000))
-def test_what_does_not_fit_one_frame_is_split_in_order(sent: list[Record], bound: int) -> None:
+def test_what_does_not_fit_one_frame_is_split_in_order(sent: list[AnyRecord], bound: int) -> None:
     sent = [record if len(encode_frames([record])[0]) <= bound else Pong(1, 1) for record in sent]
     frames = encode_frames(sent, bound)
     assert all(len(frame) <= HEADER_BYTES + bound for frame in frames)
@@ -121,7 +122,7 @@ def test_random_bytes_give_records_or_an_error(data: bytes) -> None:
 
 
 @given(st.lists(records, min_size=1, max_size=4), st.data())
-def test_mutated_frames_give_records_or_an_error(sent: list[Record], data: st.DataObject) -> None:
+def test_mutated_frames_give_records_or_an_error(sent: list[AnyRecord], data: st.DataObject) -> None:
     stream = bytearray(encode_frames(sent)[0])
     for _ in range(data.draw(st.integers(1, 5))):
         stream[data.draw(st.integers(0, len(stream) - 1))] = data.draw(st.integers(0, 255))

@@ -22,7 +22,8 @@ from disqueue.wire.handshake import (
     Refused,
     refusal_frame,
 )
-from disqueue.wire.records import PROTOCOL_VERSION, Record
+from disqueue.wire.job_records import AnyRecord
+from disqueue.wire.records import PROTOCOL_VERSION
 
 MAX_HANDSHAKE_MS = 5_000
 """From the start of a dial, or from accepting, to the proof; half the node timeout if that is shorter."""
@@ -186,7 +187,7 @@ class Bus:
     """All links of a node. `deliver(peer, records)` takes what peers send, in order, and may raise `BusError`."""
 
     def __init__(
-        self, membership: Membership, network: Network, settings: BusSettings, deliver: Callable[[Peer, list[Record]], None]
+        self, membership: Membership, network: Network, settings: BusSettings, deliver: Callable[[Peer, list[AnyRecord]], None]
     ) -> None:
         self.membership = membership
         self.network = network
@@ -305,7 +306,7 @@ class Bus:
         if len(peer.incoming) > MAX_INCOMING_LINKS:
             self._shut_incoming(peer, 1)
 
-    def take(self, peer: Peer, link: Link, records: list[Record]) -> None:
+    def take(self, peer: Peer, link: Link, records: list[AnyRecord]) -> None:
         """Records of a peer. The link they come on is the one it uses: nothing may follow on older ones."""
         if peer.incoming[0] is not link:
             self._shut_incoming(peer, peer.incoming.index(link))

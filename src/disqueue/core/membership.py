@@ -28,7 +28,7 @@ from disqueue.core.membership_ports import (
 from disqueue.core.peer import FORGOTTEN, HANDSHAKE, MEMBER, UNKNOWN, Peer
 from disqueue.wire.bus import BusError
 from disqueue.wire.handshake import INTENT_MEET, INTENT_MEMBER, Identity
-from disqueue.wire.records import FLAG_LEAVING, GossipBan, Ping, Pong, Record
+from disqueue.wire.records import FLAG_LEAVING, GossipBan, Ping, Pong
 
 MAX_SLOTS = 16_384
 """Ids seen in the life of a process: owner masks of jobs have that many bits at most."""
@@ -270,7 +270,7 @@ class Membership:
         peer.incoming_up = False
         self._refresh(peer)
 
-    def receive(self, peer: Peer, record: Record) -> None:
+    def receive(self, peer: Peer, record: Ping | Pong) -> None:
         """A record of membership's own. Raises `BusError` on bad content."""
         if peer.state != MEMBER:
             return
@@ -279,7 +279,7 @@ class Membership:
             if record.stamp and peer.link_up:
                 peer.outbox.append(Pong(record.stamp, self.me.flags))
             self.gossip.receive(peer, record)
-        elif isinstance(record, Pong):
+        else:
             self._set_leaving_flag(peer, bool(record.flags & FLAG_LEAVING))
             self.heartbeat.receive_pong(peer, record.stamp)
 

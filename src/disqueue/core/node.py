@@ -13,12 +13,15 @@ from disqueue.core.client import BLOCKED_ADDJOB, BLOCKED_FORWARD, BLOCKED_GETJOB
 from disqueue.core.demand import Demand
 from disqueue.core.forwarding import Request
 from disqueue.core.handover import Handover
+from disqueue.core.ids import JobIds
 from disqueue.core.job import ACKED, DELETED, PLACEHOLDER, QUEUED, STATE_NAMES, Job
-from disqueue.core.lone_members import LoneMembers
+from disqueue.core.membership import Membership
+from disqueue.core.membership_ports import MembershipEvents, MembershipSettings
 from disqueue.core.queue import PAUSED_OUT, Queue
 from disqueue.core.settings import Settings
 from disqueue.core.timers import Timed
 from disqueue.wire import job_records as wire
+from disqueue.wire.records import Ping, Pong
 
 if TYPE_CHECKING:
     from disqueue.core.peer import Peer
@@ -29,17 +32,38 @@ Handler = Callable[["Node", "Peer", bytes, int], None]
 class Node(Handover):
     """One node of the cluster. Ports: `on_unblock`, `journal`, `members`, `log`."""
 
-    def __init__(self, settings: Settings, entropy: Callable[[int], bytes], node_id: bytes, members: Any = None) -> None:
+    def __init__(
+        self, settings: Settings, entropy: Callable[[int], bytes], node_id: bytes, members: Membership | None = None
+    ) -> None:
         Handover.__init__(self, settings, entropy, node_id)
         self.init_scheduler()
         self.init_delivery()
-        self.init_peers(members if members is not None else LoneMembers(node_id))
+        if members is None:  # a node alone
+            members = Membership(node_id, 1, MembershipSettings(), lambda level, event, fields: self.log(level, event, fields))
+        members.events = _MemberEvents(self)
+        self.init_peers(members)
         self.init_replication()
         self.init_acknowledgement()
         self.init_forwarding()
         self.init_handover()
 
     # -- the pass
+
+    def begin_pass(self, now_ms: int, wall_ms: int) -> None:
+        """Set the clock of a pass: monotonic and Unix milliseconds."""
+        Handover.begin_pass(self, now_ms, wall_ms)
+        self.members.begin_pass(self.now_ms, wall_ms)
+
+    def advance(self) -> None:
+        """Fire what is due."""
+        self.members.advance()
+        Handover.advance(self)
+
+    def next_deadline_ms(self) -> int:
+        """Return the monotonic time at which `advance` has something to do, or -1."""
+        deadline_ms = Handover.next_deadline_ms(self)
+        wake_ms: int = self.members.wake_ms
+        return wake_ms if deadline_ms < 0 or 0 <= wake_ms < deadline_ms else deadline_ms
 
     def end_pass(self) -> None:
         """Serve who waits for what came in this pass. The shell then writes the journal, the peers' frames and the replies."""
@@ -162,8 +186,17 @@ class Node(Handover):
 
     # -- peers
 
+    def set_node_id(self, node_id: bytes) -> None:
+        """Become another node."""
+        self.node_id = node_id
+        self.ids = JobIds(node_id, self.entropy)
+
+    def hello_nodes(self) -> list[tuple[bytes, bytes, int, int]]:
+        """Return id, host, port and priority of each node that clients can use."""
+        return [(node_id, host.encode(), port, rank) for node_id, host, port, rank in self.members.hello_entries()]
+
     def receive(self, peer: Peer, records: list[Any]) -> None:
-        """Handle the records of one frame of a member. Whatever they say, nothing is raised for it."""
+        """Handle the records of one frame of a member. Raises `BusError` for those that only a broken peer sends."""
         for record in records:
             if type(record) is wire.Batch:
                 self._receive_batch(peer, record)
@@ -204,6 +237,22 @@ class Node(Handover):
                 self.spread_ack(job)
 
 
+class _MemberEvents(MembershipEvents):
+    """What membership tells, for the job layers."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def peer_link_up(self, peer: Peer) -> None:
+        self._node.link_up(peer)
+
+    def peer_link_down(self, peer: Peer) -> None:
+        self._node.link_down(peer)
+
+    def peer_forgotten(self, peer: Peer) -> None:
+        self._node.peer_forgotten(peer)
+
+
 def _receive_set_ack(node: Node, peer: Peer, record: wire.SetAck) -> None:
     if len(record.ids) == len(record.owners):
         for job_id, owners in zip(record.ids, record.owners, strict=True):
@@ -217,6 +266,8 @@ def _receive_got_ack(node: Node, peer: Peer, record: wire.GotAck) -> None:
 
 
 RECORD_HANDLERS: dict[type, Callable[[Node, Peer, Any], None]] = {
+    Ping: lambda node, peer, record: node.members.receive(peer, record),
+    Pong: lambda node, peer, record: node.members.receive(peer, record),
     wire.Store: lambda node, peer, record: node.store_copies(peer, record.jobs, record.queue_now),
     wire.Move: lambda node, peer, record: node.jobs_moved_here(peer, record.jobs),
     wire.Offer: lambda node, peer, record: node.jobs_offered(peer, record.jobs),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from disqueue.wire.records import FLAG_FAILED, FLAG_LEAVING, FLAG_SUSPECTED, Record
+from disqueue.wire.records import FLAG_FAILED, FLAG_LEAVING, FLAG_SUSPECTED
 
 if TYPE_CHECKING:
     from disqueue.core.links import Link
+    from disqueue.wire.job_records import AnyRecord
 
 UNKNOWN = 0
 """Only its id is known, from a job's list of owners."""
@@ -94,7 +95,7 @@ class Peer:
         self.incoming_up = False
         self.link_up_ms = 0
         self.version = 0
-        self.outbox: list[Record] = []
+        self.outbox: list[AnyRecord] = []
         # dialling
         self.dialling = False
         self.dialled_ms = 0

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import msgspec
 
-from disqueue.wire.records import Record
+from disqueue.wire.job_records import AnyRecord
 
 HEADER_BYTES = 4
 DEFAULT_MAX_FRAME_BYTES = 64 * 1024 * 1024
@@ -24,12 +24,12 @@ class BusError(Exception):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder: msgspec.msgpack.Decoder[list[Record]] = msgspec.msgpack.Decoder(
-    Annotated[list[Record], msgspec.Meta(max_length=MAX_FRAME_RECORDS)]
+_decoder: msgspec.msgpack.Decoder[list[AnyRecord]] = msgspec.msgpack.Decoder(
+    Annotated[list[AnyRecord], msgspec.Meta(max_length=MAX_FRAME_RECORDS)]
 )
 
 
-def encode_frames(records: Sequence[Record], max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> list[bytes]:
+def encode_frames(records: Sequence[AnyRecord], max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> list[bytes]:
     """Encode `records` in their order, as one frame when that fits and as several otherwise.
 
     Raises `BusError` when a single record is longer than `max_frame_bytes`.
@@ -43,7 +43,7 @@ def encode_frames(records: Sequence[Record], max_frame_bytes: int = DEFAULT_MAX_
     return encode_frames(records[:middle], max_frame_bytes) + encode_frames(records[middle:], max_frame_bytes)
 
 
-def decode_frame(payload: bytes | bytearray | memoryview) -> list[Record]:
+def decode_frame(payload: bytes | bytearray | memoryview) -> list[AnyRecord]:
     """The records of one frame's payload. A `msgspec.Raw` in a record keeps a view of `payload`: it must not change."""
     try:
         return _decoder.decode(payload)

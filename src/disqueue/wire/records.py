@@ -1,10 +1,10 @@
-"""The records that travel on the bus, one typed struct each, and the union that a frame may hold.
+"""The base of the records that travel on the bus, and those of membership.
 
 A record is encoded as a MessagePack array `[tag, field, ...]`. To grow the format:
 
 * a new field goes to the end of its struct with a default: older nodes ignore it, newer ones read the default;
-* a new record gets a new tag, a place in `Record`, and `since = <protocol version>`: it is not sent to a peer that speaks
-  an older version. Tags are never used again.
+* a new record gets a new tag, a place in `disqueue.wire.job_records.AnyRecord`, and `since = <protocol version>`: it is not
+  sent to a peer that speaks an older version. Tags are never used again.
 
 Every list and text has a bound, so that a few hostile bytes cannot claim a large allocation; every integer fits a signed
 64-bit one.
@@ -76,6 +76,3 @@ class Pong(BusRecord, tag=2):
 
     stamp: Uint63
     flags: Uint16
-
-
-Record: TypeAlias = Ping | Pong
