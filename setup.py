@@ -17,8 +17,6 @@ SOURCES = Path("src")
 CPUS = os.cpu_count() or 1
 DIRECTIVES = {
     "language_level": 3,
-    "boundscheck": False,
-    "wraparound": False,
     "initializedcheck": False,
     "cdivision": True,
     "infer_types": True,

@@ -1,7 +1,7 @@
 cimport cython
 from disqueue.core.job cimport Job, is_before
 
-cdef int BLOCK
+cdef int _BLOCK_JOBS
 cdef int COMPACT_AT
 
 cdef class JobList:

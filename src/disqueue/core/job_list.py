@@ -1,6 +1,6 @@
 """Jobs in order, for a queue: by `order_ns`, then id.
 
-A list of blocks, each a plain list of at most 2 * BLOCK jobs. A job that arrives in order is appended in O(1); one that comes
+A list of blocks, each a plain list of at most 2 * BLOCK_JOBS jobs. A job that arrives in order is appended in O(1); one that comes
 late finds its place by bisection in O(log n) and moves at most a block; taking the first is O(1) amortised; taking one out of the
 middle is O(log n). Eight bytes a job.
 """
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from disqueue.core.job import Job, is_before
 
-BLOCK = 256
+BLOCK_JOBS = 256
+_BLOCK_JOBS = BLOCK_JOBS
 COMPACT_AT = 64
 """Emptied blocks at the front that are kept before the list of blocks is shortened."""
 
@@ -32,7 +33,7 @@ class JobList:
         block = blocks[-1]
         last = block[-1]
         if is_before(last, job):
-            if len(block) < BLOCK:
+            if len(block) < _BLOCK_JOBS:
                 block.append(job)
             else:
                 blocks.append([job])
@@ -116,9 +117,9 @@ class JobList:
         number = self._block_of(job)
         block = self.blocks[number]
         block.insert(_place(block, job), job)
-        if len(block) >= 2 * BLOCK:
-            half = block[BLOCK:]
-            del block[BLOCK:]
+        if len(block) >= 2 * _BLOCK_JOBS:
+            half = block[_BLOCK_JOBS:]
+            del block[_BLOCK_JOBS:]
             self.blocks.insert(number + 1, half)
 
     def _block_of(self, job: Job) -> int:
