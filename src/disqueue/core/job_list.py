@@ -1,8 +1,8 @@
 """Jobs in order, for a queue: by `order_ns`, then id.
 
-A list of blocks, each a plain list of at most 2 * BLOCK_JOBS jobs. A job that arrives in order is appended in O(1); one that comes
-late finds its place by bisection in O(log n) and moves at most a block; taking the first is O(1) amortised; taking one out of the
-middle is O(log n). Eight bytes a job.
+A list of blocks, each a plain list of at most twice BLOCK_JOBS jobs. A job that arrives in order is appended in O(1); one
+that comes late finds its place by bisection in O(log n) and moves at most a block; taking the first is O(1) amortised;
+taking one out of the middle is O(log n). Eight bytes a job.
 """
 
 from __future__ import annotations
