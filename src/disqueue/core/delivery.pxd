@@ -4,7 +4,7 @@ from disqueue.core.job cimport Job
 from disqueue.core.queue cimport Queue
 from disqueue.core.scheduler cimport Scheduler
 from disqueue.core.timers cimport Timed
-from disqueue.wire.resp_kernel cimport ReplyWriter
+from disqueue.wire.resp cimport ReplyWriter
 
 cdef int BLOCKED_GETJOB, NOT_BLOCKED
 cdef int PAUSED_OUT

@@ -356,7 +356,11 @@ cdef class RequestParser:
         if references(self.body) == 1:
             grown = self.body
             self.body = NULL
-            resize_bytes(&grown, capacity)
+            try:
+                resize_bytes(&grown, capacity)
+            except MemoryError:
+                self.abandon()
+                raise
         else:
             # An event loop still holds a view of the old one.
             grown = new_bytes(NULL, capacity)
@@ -377,7 +381,9 @@ cdef class RequestParser:
             self.block = NULL
             self.capacity = self.start = self.end = 0
         elif self.capacity >= _READ_BYTES and (rest <= SMALL_REST_BYTES or rest < self.capacity >> 2 and self.capacity > _READ_BYTES):
-            block = new_bytes(bytes_data(self.block) + self.start, rest)
+            # Not made from the data: a bytes object of one character is shared by all.
+            block = new_bytes(NULL, rest)
+            memcpy(bytes_data(block), bytes_data(self.block) + self.start, rest)
             give_block(self.block)
             self.block = block
             self.capacity = self.end = rest
