@@ -62,6 +62,7 @@ class BrokerSession:
         self.broker = Broker(self.node, self.configuration, self.server, self.clock)
         self.node.log = self.watch_log
         self.node.on_unblock = self.go_on
+        self.asleep = False
         self.clients: dict[str, VirtualClient] = {}
         self.ready: list[VirtualClient] = []
 
@@ -85,9 +86,11 @@ class BrokerSession:
         self.ready.extend(client for client in self.clients.values() if client.core is core)
 
     def run_pass(self) -> None:
-        """One pass: due timers, then what clients have sent."""
+        """One pass: due timers (not in the first one after standing still), then what clients have sent."""
         self.node.begin_pass(self.clock.now_ms, self.clock.wall_ms)
-        self.node.advance()
+        if not self.asleep:
+            self.node.advance()
+        self.asleep = False
         self.execute_ready()
         self.node.end_pass()
         if self.ready:
@@ -144,8 +147,7 @@ class BrokerSession:
 
     def pass_unnoticed(self, milliseconds: int) -> None:
         self.clock.move(milliseconds)
-        self.node.begin_pass(self.clock.now_ms, self.clock.wall_ms)
-        self.node.advance = lambda: None  # type: ignore[method-assign]
+        self.asleep = True
 
     def move_wall_clock(self, milliseconds: int) -> None:
         self.clock.wall_ms += milliseconds

@@ -91,7 +91,7 @@ DIFFERENCES: dict[str, Difference] = {
     "qstat-counts-apart": Difference(
         QUEUES,
         "QSTAT has ten fields; jobs-in counts requeues too.",
-        "The ten fields are the same; after them come jobs-added, jobs-requeued, jobs-delivered and others (see protocol.md).",
+        "The ten fields are the same; after them come added, requeued, delivered and others (see protocol.md).",
         "Requeued jobs looked like lost ones.",
     ),
     "qpeek-offset": Difference(
@@ -135,6 +135,12 @@ DIFFERENCES: dict[str, Difference] = {
         "`maxmemory 0` means that memory is full.",
         "`maxmemory 0` means no limit.",
         "As in Redis.",
+    ),
+    "consumers-work-without-memory": Difference(
+        NUMBERS,
+        "NACK and ENQUEUE are refused with OOM above 95 % of maxmemory, like ADDJOB.",
+        "Only ADDJOB is refused.",
+        "They need no memory, and help consumers to get rid of jobs.",
     ),
     "size-limits": Difference(
         NUMBERS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import stat
 import subprocess
@@ -51,6 +52,12 @@ def test_words_of_the_file_are_words_of_config_set(session: SocketSession) -> No
         assert str(client.call(b"CONFIG", b"SET", name.encode(), before)) == "+OK"
 
 
+def environment() -> dict[str, str]:
+    """This environment for a process in another directory."""
+    paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
 class FileServer:
     """A server with nothing but a configuration file, in its own directory."""
 
@@ -62,7 +69,9 @@ class FileServer:
     def start(self) -> None:
         with (self.directory / "output.log").open("ab") as log:
             command = [*server_command(), "node.conf"]
-            self.process = subprocess.Popen(command, cwd=self.directory, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(
+                command, cwd=self.directory, env=environment(), stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
 
     def connect(self, address: tuple[str, int] | str) -> Connection:
         """Connect once it listens."""

@@ -23,6 +23,7 @@ MAX_SECONDS = 0x7FFFFFFF
 DEFAULT_TTL_S = 86_400
 MAX_DEFAULT_RETRY_S = 300
 MAX_TIMEOUT_MS = 1 << 46
+LAST_I64 = b"9223372036854775807"
 
 REPLICATE = 1
 TTL = 2
@@ -189,21 +190,23 @@ def _option_error(code: int, value: int) -> bytes:
 
 
 def _parse_error_of_timeout(text: bytes) -> bytes | None:
-    if parse_integer(text) < 0:
-        if _timeout(text) >= 0:
-            return None
-        return TIMEOUT_NEGATIVE if text[:1] == b"-" and text[1:].isdigit() else TIMEOUT_NOT_INTEGER
-    return None
+    value = _timeout(text)
+    if value == INVALID:
+        return TIMEOUT_NOT_INTEGER
+    return TIMEOUT_NEGATIVE if value < 0 else None
 
 
 def _timeout(text: bytes) -> int:
-    """Return a timeout in ms, cut to what a timer can hold; below 0: not a timeout."""
+    """Return a timeout in ms, cut to what a timer can hold, or INVALID."""
     value = parse_integer(text)
-    if value == INVALID and len(text) > 18 and text.isdigit() and text[:1] != b"0" and len(text) <= 64:
-        return MAX_TIMEOUT_MS
-    if value > MAX_TIMEOUT_MS:
+    if value > MAX_TIMEOUT_MS or (value == INVALID and _is_huge(text)):
         return MAX_TIMEOUT_MS
     return value
+
+
+def _is_huge(text: bytes) -> bool:
+    """Tell whether this is a number of 19 digits that fits 64 bits."""
+    return len(text) == len(LAST_I64) and text.isdigit() and text[:1] != b"0" and text <= LAST_I64
 
 
 def getjob(broker: Broker, client: Client, args: list[bytes]) -> None:
@@ -388,7 +391,7 @@ COMMANDS = (
     Command(
         b"nack",
         -1,
-        ("write", "denyoom", "fast"),
+        ("write", "fast"),
         "Give jobs back: they are queued again at once, behind what is queued now",
         "jobs",
         "job-id [job-id ...]",
@@ -397,7 +400,7 @@ COMMANDS = (
     Command(
         b"enqueue",
         -1,
-        ("write", "denyoom", "fast"),
+        ("write", "fast"),
         "Queue jobs that are not queued, without waiting for their RETRY or DELAY",
         "jobs",
         "job-id [job-id ...]",

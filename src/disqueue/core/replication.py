@@ -100,7 +100,6 @@ class Replication(Peers):
         job.expires_ms = self.now_ms + ttl_s * 1000
         if delay_s:
             job.due_ms = self.now_ms + delay_s * 1000
-        queue.added += 1
         if wanted <= 0:
             self.register(job)
             self.begin_life(job)
@@ -113,6 +112,10 @@ class Replication(Peers):
     def begin_life(self, job: Job) -> None:
         """The copies are made: queue the job, now or after its delay."""
         job.state = ACTIVE
+        queue: Queue = job.queue
+        if not queue.visible:
+            self.make_visible(queue)
+        queue.added += 1
         if job.delay_s:
             self.set_delayed(job)
         if self.journal is not None:

@@ -119,7 +119,7 @@ class Scheduler(Registry):
         """Queue an active job; tell whether it was queued.
 
         It is not when it is not active, when it is an at-most-once job that has been delivered, or when the queue is paused in
-        input: then it stays active and is looked at again later.
+        input: then it stays active and, unless only a command asked for it, is looked at again later.
         """
         if job.state != ACTIVE or job.flags & HELD:
             return False
@@ -127,7 +127,8 @@ class Scheduler(Registry):
             return False
         queue: Queue = job.queue
         if queue.pause & PAUSED_IN and reason != BY_MOVE:
-            self._postpone(job)
+            if reason != BY_COMMAND:
+                self._postpone(job)
             return False
         if job.flags & DELAYED:
             self.clear_delayed(job)
