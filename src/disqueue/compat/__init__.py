@@ -1,0 +1,1 @@
+"""The interfaces of older clients, on top of ours."""
