@@ -15,7 +15,8 @@ from disqueue.testing import Server, free_port
 # Names and arguments of pydisque 0.1.5.
 SIGNATURES = {
     "ack_job": "(self, *job_ids)",
-    "add_job": "(self, queue_name, job, timeout=200, replicate=None, delay=None, retry=None, ttl=None, maxlen=None, asynchronous=None)",
+    "add_job": "(self, queue_name, job, timeout=200, replicate=None, delay=None, retry=None, ttl=None, maxlen=None, "
+    "asynchronous=None)",
     "connect": "(self)",
     "del_job": "(self, *job_ids)",
     "dequeue": "(self, *job_ids)",
@@ -123,7 +124,7 @@ def test_plain_classes() -> None:
 
 
 def test_errors_of_the_server(client: Client) -> None:
-    with pytest.raises(redis.ResponseError, match="^BADID Invalid"):
+    with pytest.raises(redis.ResponseError, match=r"^BADID Invalid"):
         client.show("nonsense")
-    with pytest.raises(redis.ResponseError, match="^RETRY time must be"):
+    with pytest.raises(redis.ResponseError, match=r"^RETRY time must be"):
         client.add_job("q", "x", retry=-1)

@@ -54,10 +54,13 @@ class Node:
         return f"<Node {self.host}:{self.port}>"
 
 
+_redis_error: Any = DefaultParser.parse_error
+
+
 def _raise_as_redis(error: DisqueueError) -> None:
     """pydisque lets redis-py's exceptions through, and programs catch these."""
     if isinstance(error, ReplyError):
-        raise DefaultParser.parse_error(str(error)) from error
+        raise _redis_error(str(error)) from error
     raise redis.ConnectionError(str(error)) from error
 
 
