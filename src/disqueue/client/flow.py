@@ -145,8 +145,8 @@ class Flows:
                 self._unanswered(node, work, portion[len(error.replies) :], str(error))
                 self._give_up_if_strict(route, work)
             else:
-                self.router.succeeded(node)
-                self._sort(node, work, portion, replies)
+                if not self._sort(node, work, portion, replies):
+                    self.router.succeeded(node)
         return work.results
 
     def _settle(self, work: _Work, route: Route, stop: StopFlag | None) -> Flow[Node | None]:
@@ -200,9 +200,10 @@ class Flows:
         if route.strict and work.pending:
             work.fail_pending()
 
-    def _sort(self, node: Node, work: _Work, portion: list[int], replies: list[Any]) -> None:
-        """Keep what was answered; leave pending what another node may do better."""
+    def _sort(self, node: Node, work: _Work, portion: list[int], replies: list[Any]) -> bool:
+        """Keep what was answered; leave pending what another node may do better. True if there was such."""
         work.tried.add(node.endpoint)
+        refused: dict[int, ReplyError] = {}
         for index, reply in zip(portion, replies, strict=False):
             request = work.batch[index]
             if not isinstance(reply, ReplyError):
@@ -210,24 +211,29 @@ class Flows:
             elif isinstance(reply, AuthenticationError):
                 raise reply
             elif isinstance(reply, ELSEWHERE) or (request.spread and may_fit_elsewhere(reply)):
-                self._refused(node, work, index, reply)
+                refused[index] = reply
             else:
                 work.results[index] = reply
-        work.pending = [index for index in work.pending if work.results[index] is _PENDING]
+        if refused:
+            self._refused(node, work, refused)
+        work.keep_pending()
+        return bool(refused)
 
-    def _refused(self, node: Node, work: _Work, index: int, reply: ReplyError) -> None:
+    def _refused(self, node: Node, work: _Work, refused: dict[int, ReplyError]) -> None:
+        """The node took some requests not, for reasons of its own: others first."""
         now = self.clock()
         work.trouble(now)
-        work.refusals[index] = reply
-        work.reasons[str(node.endpoint)] = str(reply)
-        if node.avoid_until <= now:
-            logger.info("node %s refused a command, others first: %s", node.endpoint, reply)
-            self.router.avoid(node, now)
-        if not isinstance(reply, ELSEWHERE) and not self.router.others_left(work.tried, now):
-            work.results[index] = reply
-        elif not self.router.others_left(work.tried, now):
-            # All have refused: asking again at once would only make a storm of it.
-            self.router.failed(node, now)
+        work.refusals |= refused
+        work.reasons[str(node.endpoint)] = text = str(next(iter(refused.values())))
+        logger.info("node %s refused a command, others first: %s", node.endpoint, text)
+        self.router.avoid(node, now)
+        if self.router.others_left(work.tried, now):
+            return
+        # All have refused. What may pass is tried again, but asking at once would only make a storm of it.
+        self.router.failed(node, now)
+        for index, reply in refused.items():
+            if not isinstance(reply, ELSEWHERE):
+                work.results[index] = reply
 
     def _unanswered(self, node: Node, work: _Work, portion: list[int], reason: str) -> None:
         for index in portion:
@@ -236,7 +242,7 @@ class Flows:
                     f"{work.batch[index].args[0]!s} was sent to {node.endpoint}, but the reply never came ({reason}); "
                     "it may have been carried out or not"
                 )
-        work.pending = [index for index in work.pending if work.results[index] is _PENDING]
+        work.keep_pending()
 
     # -- made of these
 
@@ -314,6 +320,10 @@ class _Work:
                 break
             portion.append(index)
         return portion
+
+    def keep_pending(self) -> None:
+        """After results came: only what has none is pending."""
+        self.pending = [index for index in self.pending if self.results[index] is _PENDING]
 
     def fail_pending(self) -> None:
         """Time is up: the refusal, where there was one, says more than that no node was there."""

@@ -34,6 +34,8 @@ class Lease:
     lost: bool = False
     final: bool = False
     """No WORKING is of use any more."""
+    ticket: int = 0
+    """Of its one valid entry in the heap."""
 
 
 class LeaseBook:
@@ -41,7 +43,7 @@ class LeaseBook:
 
     def __init__(self) -> None:
         self._due: list[tuple[float, int, Lease]] = []
-        self._order = itertools.count()
+        self._order = itertools.count(1)
         self._held = 0
 
     def __len__(self) -> int:
@@ -69,11 +71,12 @@ class LeaseBook:
 
     def _schedule(self, lease: Lease) -> None:
         if not lease.final:
-            heapq.heappush(self._due, (lease.next_at, next(self._order), lease))
+            lease.ticket = next(self._order)
+            heapq.heappush(self._due, (lease.next_at, lease.ticket, lease))
 
     @staticmethod
     def _live(entry: tuple[float, int, Lease]) -> bool:
-        return entry[2].held and not entry[2].final and entry[0] == entry[2].next_at
+        return entry[2].held and not entry[2].final and entry[1] == entry[2].ticket
 
     def next_due(self) -> float | None:
         """When the next WORKING is to be sent; None if for none."""
