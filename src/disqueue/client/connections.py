@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from typing import Any
 
 import redis
-from redis import DriverInfo
 from redis.asyncio.connection import DefaultParser as AsyncDefaultParser
 from redis.connection import DefaultParser
 from redis.exceptions import AuthenticationWrongNumberOfArgsError
-from redis.maint_notifications import MaintNotificationsConfig
 
 from disqueue import __version__
 from disqueue.client.endpoints import Endpoint, Settings
@@ -37,7 +37,24 @@ class AsyncReplyParser(AsyncDefaultParser):  # type: ignore[misc, valid-type]
     EXCEPTION_CLASSES = HANDSHAKE_ERRORS
 
 
-def connection_arguments(endpoint: Endpoint, settings: Settings) -> dict[str, Any]:
+def version_arguments(kind: type) -> dict[str, Any]:
+    """How the library is named to the server, and maintenance notifications switched off, in this version of redis-py.
+
+    `kind`: the class of the connections.
+    """
+    known = {name for base in kind.__mro__ for name in inspect.signature(base.__init__).parameters}
+    arguments: dict[str, Any] = {}
+    if "driver_info" in known:
+        arguments["driver_info"] = redis.DriverInfo(name="disqueue", lib_version=__version__)
+    else:
+        arguments |= {"lib_name": "disqueue", "lib_version": __version__}
+    if "maint_notifications_config" in known:
+        maintenance = importlib.import_module("redis.maint_notifications")
+        arguments["maint_notifications_config"] = maintenance.MaintNotificationsConfig(enabled=False)
+    return arguments
+
+
+def connection_arguments(kind: type, endpoint: Endpoint, settings: Settings) -> dict[str, Any]:
     """What every connection to a node is made with, sync and async."""
     arguments: dict[str, Any] = {
         "username": settings.username,
@@ -46,14 +63,12 @@ def connection_arguments(endpoint: Endpoint, settings: Settings) -> dict[str, An
         "socket_timeout": settings.response_timeout,
         "socket_connect_timeout": settings.connect_timeout,
         "client_name": settings.client_name,
-        "maint_notifications_config": MaintNotificationsConfig(enabled=False),
-        "driver_info": DriverInfo(name="disqueue", lib_version=__version__),
     }
     if endpoint.path:
         arguments["path"] = endpoint.path
     else:
         arguments |= {"host": endpoint.host, "port": endpoint.port}
-    return arguments | dict(settings.connection_options)
+    return arguments | version_arguments(kind) | dict(settings.connection_options)
 
 
 def reply_error(error: redis.RedisError) -> ReplyError:

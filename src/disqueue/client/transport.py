@@ -90,12 +90,12 @@ class NetworkTransport:
         return pool
 
     def _new_pool(self, endpoint: Endpoint) -> _Pool:
-        arguments = connection_arguments(endpoint, self._settings) | {"parser_class": ReplyParser}
         kind: type[redis.Connection | redis.UnixDomainSocketConnection] = redis.Connection
         if endpoint.path:
             kind = redis.UnixDomainSocketConnection
         elif self._settings.tls:
             kind = redis.SSLConnection
+        arguments = connection_arguments(kind, endpoint, self._settings) | {"parser_class": ReplyParser}
         pool = redis.ConnectionPool(connection_class=kind, **arguments)
         return _Pool(pool, threading.Semaphore(self._settings.max_connections))
 
@@ -137,9 +137,14 @@ class NetworkTransport:
         try:
             if block_s == 0:
                 return connection.read_response()
-            timeout = None if block_s is None else block_s + self._settings.response_timeout
-            return connection.read_response(timeout=timeout)
+            margin = self._settings.response_timeout
+            connection._sock.settimeout(None if block_s is None else block_s + margin)
+            reply = connection.read_response()
+            connection._sock.settimeout(margin)
+            return reply
         except redis.ResponseError as error:
+            if block_s != 0:
+                connection._sock.settimeout(self._settings.response_timeout)
             return reply_error(error)
 
     def pause(self, seconds: float, stop: Any) -> None:
@@ -179,12 +184,12 @@ class AsyncNetworkTransport:
         return pool
 
     def _new_pool(self, endpoint: Endpoint) -> _AsyncPool:
-        arguments = connection_arguments(endpoint, self._settings) | {"parser_class": AsyncReplyParser}
         kind: type[aioredis.Connection | aioredis.UnixDomainSocketConnection] = aioredis.Connection
         if endpoint.path:
             kind = aioredis.UnixDomainSocketConnection
         elif self._settings.tls:
             kind = aioredis.SSLConnection
+        arguments = connection_arguments(kind, endpoint, self._settings) | {"parser_class": AsyncReplyParser}
         pool: aioredis.ConnectionPool = aioredis.ConnectionPool(connection_class=kind, **arguments)
         return _AsyncPool(pool, asyncio.Semaphore(self._settings.max_connections))
 
