@@ -199,7 +199,7 @@ from pathlib import Path
 from disqueue.cli.cluster_changes import Waiting
 from disqueue.cli.cluster_local import run_local
 from tests.cli.conftest import server_command
-sys.exit(run_local(2, int(sys.argv[1]), Path(sys.argv[2]), (), Waiting(30, False), server_command()))
+sys.exit(run_local(2, int(sys.argv[1]), Path(sys.argv[2]), (), Waiting(30, False), command=server_command()))
 """
 
 
@@ -211,4 +211,4 @@ def _two_in_a_row() -> int:
 def test_local_nodes_that_do_not_start(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.exit('bad directive')"]
     with pytest.raises(ChangeRefused, match="bad directive"):
-        run_local(1, free_ports(1)[0], tmp_path, (), Waiting(1, False), command)
+        run_local(1, free_ports(1)[0], tmp_path, (), Waiting(1, False), command=command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -177,3 +178,16 @@ class _TransformationInput:
     def __init__(self, text: str) -> None:
         self.document = Document(text)
         self.fragments = [("", text)]
+
+
+def test_control_c_ends_a_command_that_waits(fake: Fake, keys: PipeInput, capfd: pytest.CaptureFixture[str]) -> None:
+    def answer(words: list[bytes]) -> bytes:
+        if words[0] == b"GETJOB":
+            os.kill(os.getpid(), signal.SIGINT)
+            return b""
+        return b"+PONG\r\n"
+
+    server = fake(answer)
+    run(keys, server.port, "GETJOB FROM q", "PING")
+    assert capfd.readouterr().out == "\nPONG\n"
+    assert server.connections == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from disqueue.cli.nodes import BUS_PORT_OFFSET, LocalNode, NodeFailed, free_ports, is_free
+from disqueue.cli.nodes import BUS_PORT_OFFSET, LocalNode, NodeFailed, free_ports, is_free, server_environment
 
 
 def script(text: str) -> list[str]:
@@ -62,3 +62,13 @@ def test_stopping_what_never_started(tmp_path: Path) -> None:
     node.terminate()
     assert node.wait_stopped()
     assert node.log_tail() == "(no log)"
+
+
+def test_nodes_take_nothing_from_the_environment_but_what_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISQUEUE_APPENDONLY", "yes")
+    monkeypatch.setenv("DISQUEUE_PURE", "1")
+    assert {name: value for name, value in server_environment("p").items() if name.startswith("DISQUEUE_")} == {
+        "DISQUEUE_PURE": "1",
+        "DISQUEUE_REQUIREPASS": "p",
+    }
+    assert "DISQUEUE_REQUIREPASS" not in server_environment()

@@ -122,7 +122,7 @@ def _local(given: argparse.Namespace, server_options: list[str]) -> int:
     last_bus_port = given.port + given.count - 1 + BUS_PORT_OFFSET
     if given.port < 1 or last_bus_port > 65535:
         raise AddressError(f"--port {given.port}: the bus ports are {BUS_PORT_OFFSET} higher and must stay below 65536")
-    return run_local(given.count, given.port, given.dir, server_options, _waiting(given))
+    return run_local(given.count, given.port, given.dir, server_options, _waiting(given), password=_password(given))
 
 
 _ACTIONS: dict[str, Callable[[argparse.Namespace, list[str]], int]] = {

@@ -119,10 +119,21 @@ def _until_agreed(targets: Sequence[Target], waiting: Waiting) -> int:
     problems = [
         f"no agreement after {waiting.timeout_s:g} seconds",
         *disagreements(views),
+        *_failed_meets(views),
         *_strangers(views),
         *_closed_bus_ports(views),
     ]
     return report(views, as_json=waiting.as_json, problems=problems)
+
+
+def _failed_meets(views: Sequence[NodeView]) -> list[str]:
+    """What the nodes themselves tell of joins that failed: a wrong secret, a bus port that does not answer."""
+    return [
+        f"{view.label} could not join {value}"
+        for view in views
+        for name, value in view.info.items()
+        if name.endswith("last_meet_failure") and value
+    ]
 
 
 def _strangers(views: Sequence[NodeView]) -> list[str]:

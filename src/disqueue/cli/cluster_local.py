@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from disqueue.cli.cluster_changes import ChangeRefused, Waiting, create
-from disqueue.cli.nodes import SERVER_COMMAND, LocalNode, NodeFailed, stop_all
+from disqueue.cli.nodes import SERVER_COMMAND, LocalNode, NodeFailed, stopped_at_end, termination_as_interrupt
 
 MAX_NODES = 64  # each is a process and a full mesh of links
 _WATCH_S = 0.2
@@ -23,14 +22,16 @@ def run_local(
     directory: Path | None,
     options: Sequence[str],
     waiting: Waiting,
+    *,
+    password: str = "",
     command: Sequence[str] = SERVER_COMMAND,
 ) -> int:
     """Start, join, watch, stop. Without a directory a temporary one is used and removed at the end."""
     with contextlib.ExitStack() as stack:
+        stack.enter_context(termination_as_interrupt())
         base = directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="disqueue-")))
-        nodes = [LocalNode(port + number, base / f"node-{port + number}", options, command) for number in range(count)]
-        stack.enter_context(_stopped_at_end(nodes))
-        stop = stack.enter_context(_stop_event())
+        nodes = [LocalNode(port + number, base / f"node-{port + number}", options, command, password) for number in range(count)]
+        stack.enter_context(stopped_at_end(nodes))
         try:
             for node in nodes:
                 node.start()
@@ -43,42 +44,21 @@ def run_local(
             return status
         print(f"directory: {base} ({'removed at the end' if directory is None else 'kept'}); each node's log is server.log there")
         print("Ctrl-C stops all", flush=True)
-        return _watch(nodes, stop)
+        return _watch(nodes)
 
 
-@contextlib.contextmanager
-def _stopped_at_end(nodes: Sequence[LocalNode]) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        for node in stop_all(nodes):
-            print(f"the node on port {node.port} did not stop in time and was killed", file=sys.stderr)
-
-
-@contextlib.contextmanager
-def _stop_event() -> Iterator[threading.Event]:
-    """Set by Ctrl-C and SIGTERM, from here to the end of the block."""
-    event = threading.Event()
-    signals = (signal.SIGINT, signal.SIGTERM)
-    previous = [signal.signal(number, lambda *_: event.set()) for number in signals]
-    try:
-        yield event
-    finally:
-        for number, handler in zip(signals, previous, strict=True):
-            signal.signal(number, handler)
-
-
-def _watch(nodes: Sequence[LocalNode], stop: threading.Event) -> int:
-    """Until a signal, or until no node is left; tells of each that ends by itself."""
+def _watch(nodes: Sequence[LocalNode]) -> int:
+    """Until Ctrl-C, or until no node is left; tells of each that ends by itself."""
     running = list(nodes)
-    while not stop.wait(_WATCH_S):
-        for node in [node for node in running if node.status is not None]:
-            running.remove(node)
-            print(
-                f"the node on port {node.port} ended with status {node.status}:\n{node.log_tail()}", file=sys.stderr, flush=True
-            )
-        if not running:
-            print("no node is left", file=sys.stderr)
-            return 1
-    print("stopping all nodes", flush=True)
-    return 0
+    try:
+        while running:
+            for node in [node for node in running if node.status is not None]:
+                running.remove(node)
+                told = f"the node on port {node.port} ended with status {node.status}:\n{node.log_tail()}"
+                print(told, file=sys.stderr, flush=True)
+            time.sleep(_WATCH_S)
+    except KeyboardInterrupt:
+        print("stopping all nodes", flush=True)
+        return 0
+    print("no node is left", file=sys.stderr)
+    return 1

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from disqueue.cli.cluster_status import console
@@ -16,7 +14,7 @@ from disqueue.cli.demo_actors import ANSWER_TIMEOUT_S, Crew, Worker, connected, 
 from disqueue.cli.demo_ledger import Kind, Ledger
 from disqueue.cli.demo_show import Show
 from disqueue.cli.membership import ask_all, counted, disagreements, wait_for
-from disqueue.cli.nodes import SERVER_COMMAND, LocalNode, NodeFailed, free_ports, stop_all
+from disqueue.cli.nodes import SERVER_COMMAND, LocalNode, NodeFailed, free_ports, stopped_at_end, termination_as_interrupt
 from disqueue.cli.reply import ErrorReply
 from disqueue.cli.watch import info_fields
 
@@ -53,9 +51,9 @@ def run(argv: Sequence[str]) -> int:
 def run_demo(count: int, command: Sequence[str] = SERVER_COMMAND, kinds: Sequence[Kind] = KINDS, day_s: float = DAY_S) -> int:
     """Start `count` servers, run the day, judge, stop the servers; returns the exit status."""
     try:
-        with tempfile.TemporaryDirectory(prefix="disqueue-demo-") as directory, _termination_as_interrupt():
+        with tempfile.TemporaryDirectory(prefix="disqueue-demo-") as directory, termination_as_interrupt():
             nodes = [LocalNode(port, Path(directory) / f"node-{port}", (), command) for port in free_ports(count)]
-            with _stopped_at_end(nodes):
+            with stopped_at_end(nodes):
                 return _Day(nodes, kinds, day_s).run()
     except NodeFailed as error:
         print(f"the demo can't run: {error}", file=sys.stderr)
@@ -63,31 +61,6 @@ def run_demo(count: int, command: Sequence[str] = SERVER_COMMAND, kinds: Sequenc
     except KeyboardInterrupt:
         print("\nstopped; the demo's servers are gone", file=sys.stderr)
         return 130
-
-
-@contextlib.contextmanager
-def _termination_as_interrupt() -> Iterator[None]:
-    """SIGTERM stops the demo as Ctrl-C does, so that no server is left."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-
-
-@contextlib.contextmanager
-def _stopped_at_end(nodes: Sequence[LocalNode]) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        # An impatient second Ctrl-C must not leave servers behind; stopping takes a bounded time.
-        previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        stop_all(nodes)
-        signal.signal(signal.SIGINT, previous)
 
 
 class _Day:

@@ -28,7 +28,7 @@ exit, quit         leave (so does Ctrl-D); Ctrl-C stops a command that waits\
 @functools.cache
 def command_table() -> dict[str, CommandHelp]:
     """All commands by upper-case name."""
-    # The table imports the whole broker: only when help is wanted.
+    # The catalogue imports the whole broker: only when help is wanted.
     from disqueue.commands.catalogue import COMMANDS  # noqa: PLC0415
 
     entries = (

@@ -15,11 +15,12 @@ from disqueue._twins import build_info
 
 
 class Subcommand(NamedTuple):
-    """A word after `disqueue`; `module` has `run(argv: list[str]) -> int`."""
+    """A word after `disqueue`; `function` of `module` takes the arguments after it and returns the exit status."""
 
     name: str
     module: str
     summary: str
+    function: str = "run"
 
 
 SUBCOMMANDS = (
@@ -27,7 +28,7 @@ SUBCOMMANDS = (
     Subcommand("cli", "disqueue.cli.client", "talk to a server: interactive, one command, or from a pipe"),
     Subcommand("demo", "disqueue.cli.demo", "start a server and watch a day of jobs in a quarter of a minute"),
     Subcommand("cluster", "disqueue.cli.cluster", "create, inspect and change a cluster; run one on this machine"),
-    Subcommand("worker", "disqueue.client.worker", "run a function or a program for each job of a queue"),
+    Subcommand("worker", "disqueue.client.worker", "run a function or a program for each job of a queue", "main"),
     Subcommand("bench", "disqueue.cli.bench", "measure a running server"),
     Subcommand("check-journal", "disqueue.journal.check", "check and repair a journal on disk"),
     Subcommand("simulate", "disqueue.simulation.main", "run a simulated cluster with faults from a seed"),
@@ -38,7 +39,16 @@ INTERRUPTED = 130  # the shell's status for a program ended by Ctrl-C
 
 def available_subcommands() -> dict[str, Subcommand]:
     """Those whose module is part of this installation."""
-    return {entry.name: entry for entry in SUBCOMMANDS if importlib.util.find_spec(entry.module) is not None}
+    return {entry.name: entry for entry in SUBCOMMANDS if _is_installed(entry)}
+
+
+def find_subcommand(name: str) -> Subcommand | None:
+    """The one of that name. Looks at no other: looking imports the packages that their modules are in."""
+    return next((entry for entry in SUBCOMMANDS if entry.name == name and _is_installed(entry)), None)
+
+
+def _is_installed(entry: Subcommand) -> bool:
+    return importlib.util.find_spec(entry.module) is not None
 
 
 def version_line() -> str:
@@ -77,7 +87,7 @@ def make_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry of `disqueue` and `python -m disqueue`; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    entry = available_subcommands().get(words[0]) if words else None
+    entry = find_subcommand(words[0]) if words else None
     if entry is None:
         parser = make_parser()
         if not words:
@@ -85,17 +95,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         parser.parse_args(words)  # shows help, version or the error, and exits
         return 2
-    return _guarded(entry.module, words[1:])
+    return _guarded(entry, words[1:])
 
 
 def server_main() -> int:
     """Entry of `disqueue-server`."""
-    return _guarded("disqueue.server.main", sys.argv[1:])
+    return _guarded(SUBCOMMANDS[0], sys.argv[1:])
 
 
-def _guarded(module: str, argv: list[str]) -> int:
+def _guarded(entry: Subcommand, argv: list[str]) -> int:
     """Run a subcommand; Ctrl-C and a closed pipe end it without a traceback."""
-    run: Callable[[list[str]], int] = importlib.import_module(module).run
+    run: Callable[[list[str]], int] = getattr(importlib.import_module(entry.module), entry.function)
     try:
         status = run(argv)
         sys.stdout.flush()

@@ -157,7 +157,7 @@ def target_of(address: str, password: str) -> Target:
 
 def disagreements(views: Sequence[NodeView]) -> list[str]:
     """What keeps these nodes from being one healthy cluster, in whole sentences; empty when all agree."""
-    return [*_unreachable(views), *_same_ids(views), *_missing(views), *_troubles(views), *_failed_meets(views)]
+    return [*_unreachable(views), *_same_ids(views), *_missing(views), *_troubles(views)]
 
 
 def _unreachable(views: Sequence[NodeView]) -> list[str]:
@@ -217,16 +217,6 @@ def _troubles(views: Sequence[NodeView]) -> list[str]:
                 name = names.get(peer.node_id) or (join_address(peer.host, peer.port) if peer.port else short(peer.node_id))
                 found.append(f"{view.label} {_TROUBLES[peer.trouble].format(peer=name)}")
     return found
-
-
-def _failed_meets(views: Sequence[NodeView]) -> list[str]:
-    """What the nodes themselves tell of joins that failed: a wrong secret, a bus port that does not answer."""
-    return [
-        f"{view.label} could not join {value}"
-        for view in views
-        for name, value in view.info.items()
-        if name.startswith("cluster_failed_meet") and value not in ("", "0")
-    ]
 
 
 def _listing(names: Iterable[str]) -> str:

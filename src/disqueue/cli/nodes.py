@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from disqueue.cli.connection import DEFAULT_HOST, Connection, ConnectionFailed, Target
@@ -54,11 +55,28 @@ def free_ports(count: int) -> list[int]:
     raise NodeFailed(f"no {count} free ports between {_MIN_CLIENT_PORT} and {_MAX_CLIENT_PORT}")
 
 
+def server_environment(password: str = "") -> dict[str, str]:
+    """Ours without the settings that a server would take from it, so that each node is what its command line says.
+
+    The password goes this way, as command lines can be seen by all users of the machine.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DISQUEUE_") or name == "DISQUEUE_PURE"}
+    return {**kept, "DISQUEUE_REQUIREPASS": password} if password else kept
+
+
 class LocalNode:
     """One server process with its own directory; its output and its log go to `<directory>/server.log`."""
 
-    def __init__(self, port: int, directory: Path, options: Sequence[str] = (), command: Sequence[str] = SERVER_COMMAND) -> None:
+    def __init__(
+        self,
+        port: int,
+        directory: Path,
+        options: Sequence[str] = (),
+        command: Sequence[str] = SERVER_COMMAND,
+        password: str = "",
+    ) -> None:
         self.port = port
+        self.password = password
         self.directory = directory
         self.log_path = directory / "server.log"
         self._arguments = [*command, "--port", str(port), "--bind", DEFAULT_HOST, "--dir", str(directory), *options]
@@ -66,7 +84,7 @@ class LocalNode:
 
     @property
     def target(self) -> Target:
-        return Target(DEFAULT_HOST, self.port)
+        return Target(DEFAULT_HOST, self.port, password=self.password)
 
     @property
     def pid(self) -> int:
@@ -84,7 +102,14 @@ class LocalNode:
         self.directory.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("ab") as log:
             # A process group of its own: Ctrl-C on the terminal reaches us alone, and we stop the servers in order.
-            self._process = subprocess.Popen(self._arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0)
+            self._process = subprocess.Popen(
+                self._arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=server_environment(self.password),
+                process_group=0,
+            )
 
     def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> None:
         """Until the server answers PING. Raises NodeFailed with the end of its log."""
@@ -137,3 +162,30 @@ def stop_all(nodes: Sequence[LocalNode]) -> list[LocalNode]:
         node.terminate()
     deadline = time.monotonic() + STOP_TIMEOUT_S
     return [node for node in nodes if not node.wait_stopped(max(deadline - time.monotonic(), 0.1))]
+
+
+@contextlib.contextmanager
+def stopped_at_end(nodes: Sequence[LocalNode]) -> Iterator[None]:
+    """Stop all nodes when the block ends, however it ends; tells of those that had to be killed."""
+    try:
+        yield
+    finally:
+        # An impatient second Ctrl-C must not leave servers behind; stopping takes a bounded time.
+        previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for node in stop_all(nodes):
+            print(f"the server on port {node.port} did not stop in time and was killed", file=sys.stderr)
+        signal.signal(signal.SIGINT, previous)
+
+
+@contextlib.contextmanager
+def termination_as_interrupt() -> Iterator[None]:
+    """SIGTERM within the block raises KeyboardInterrupt, as Ctrl-C does, so that no server is left."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
