@@ -170,12 +170,16 @@ def test_completion(typed: str, offered: list[str]) -> None:
 
 
 def test_the_hint_is_shown_after_the_typed_text() -> None:
-    transformation = interactive._SyntaxHint().apply_transformation(_TransformationInput("qlen"))  # type: ignore[arg-type]
-    assert transformation.fragments[-1][1] == " queue"
+    """And is cut where the line ends: it must not wrap."""
+    hint = interactive._SyntaxHint(lambda: "h:1> ")
+    for width, shown in ((80, " queue"), (13, " qu"), (5, "")):
+        transformation = hint.apply_transformation(_TransformationInput("qlen", width))  # type: ignore[arg-type]
+        assert transformation.fragments[-1][1] == shown
 
 
 class _TransformationInput:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, width: int) -> None:
+        self.width = width
         self.document = Document(text)
         self.fragments = [("", text)]
 

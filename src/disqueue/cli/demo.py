@@ -89,7 +89,7 @@ class _Day:
         for node in self._nodes:
             node.wait_ready()
         ports = ", ".join(str(node.port) for node in self._nodes)
-        self._ledger.tell(f"{counted(len(self._nodes), 'server')} run on this machine, port {ports}")
+        self._ledger.tell(f"{counted(len(self._nodes), 'server')} started on this machine, port {ports}")
         if len(self._nodes) > 1:
             self._join_nodes()
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MAX_EVENTS = 200  # of a day's events the last few are shown; the demo makes about 20
+CLOCK_TICK_MS = 1  # the server counts whole milliseconds: what it was sent within one, it dates to that one's begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class Ledger:
             entry = self.entries.setdefault(job_id, Entry(kind, now_s))
             entry.deliveries += 1
             entry.told_again |= again
-            if kind.delay_ms and (now_s - entry.sent_s) * 1000 < kind.delay_ms:
+            if kind.delay_ms and (now_s - entry.sent_s) * 1000 < kind.delay_ms - CLOCK_TICK_MS:
                 entry.too_early = True
             return entry
 

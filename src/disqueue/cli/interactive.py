@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
@@ -62,14 +63,18 @@ class _CommandCompleter(Completer):
 
 
 class _SyntaxHint(Processor):
-    """Shows in grey, after the cursor, what the command still takes."""
+    """Shows in grey, after the cursor, what the command still takes; gone when the line is entered."""
+
+    def __init__(self, prompt_text: Callable[[], str]) -> None:
+        self._prompt_text = prompt_text
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         document = transformation_input.document
         fragments = transformation_input.fragments
-        if document.is_cursor_at_the_end and (text := syntax_hint(document.text)):
+        if document.is_cursor_at_the_end and not get_app().is_done and (text := syntax_hint(document.text)):
             blank = "" if document.text.endswith(" ") else " "
-            fragments = [*fragments, ("fg:ansibrightblack", blank + text)]
+            room = max(transformation_input.width - len(self._prompt_text()) - len(document.text) - 1, 0)
+            fragments = [*fragments, ("fg:ansibrightblack", (blank + text)[:room])]
         return Transformation(fragments)
 
 
@@ -82,7 +87,7 @@ class Shell:
         self._prompt: PromptSession[str] = PromptSession(
             history=_History(os.path.expanduser(HISTORY_FILE)),
             completer=_CommandCompleter(),
-            input_processors=[_SyntaxHint()],
+            input_processors=[_SyntaxHint(self._prompt_text)],
             complete_while_typing=False,
             input=terminal[0] if terminal else None,
             output=terminal[1] if terminal else None,

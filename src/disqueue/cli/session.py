@@ -44,9 +44,10 @@ class Session:
         """
         name = words[0].upper()
         try:
-            yield self.connect().execute(list(words))
+            connection = self.connect()
+            yield connection.execute(list(words))
             while name == b"MONITOR":
-                yield self.connect().read()
+                yield connection.read()
         except ConnectionFailed:
             was_connected = self._connection is not None
             self.close()
