@@ -17,6 +17,17 @@ def test_two_nodes_meet_within_a_few_round_trips() -> None:
     assert cluster.nodes[1].membership.me.address == "10.0.0.2"
 
 
+def test_every_ping_is_answered_soon_after_joining() -> None:
+    cluster = BusCluster(3)
+    cluster.join_all()
+    cluster.run(50)
+    for node in cluster.nodes:
+        for peer in node.membership.peers:
+            assert peer.pong_ms
+            assert not peer.silent_since_ms
+            assert 0 < peer.rtt_ms < 10
+
+
 @pytest.mark.parametrize(("size", "limit_ms"), [(3, 1_000), (7, 3_000), (50, 10_000)])
 def test_a_chain_of_meetings_ends_in_a_full_mesh(size: int, limit_ms: int) -> None:
     cluster = BusCluster(size)

@@ -61,7 +61,7 @@ def test_more_records_than_a_frame_may_hold_are_split() -> None:
 
 def test_a_record_longer_than_a_frame_is_an_error() -> None:
     with pytest.raises(BusError, match="Ping record of"):
-        encode_frames([Pong(1, 0), Ping(1, 0, [GossipEntry(b"a" * 40, "x" * 200, 1, 1, 0)], [])], 100)
+        encode_frames([Pong(1, 0), Ping(1, 0, [GossipEntry(b"a" * 40, "x" * 200, 1, 1, 0)], [])], 50, 100)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from disqueue.commands.table import Command
 
-MODULES = ("connection", "jobs", "queues", "clients", "configuring", "introspection", "info", "observing", "operating")
+MODULES = ("connection", "jobs", "queues", "cluster", "clients", "configuring", "introspection", "info", "observing", "operating")
 
 
 def _collect() -> dict[bytes, Command]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from disqueue.commands.numbers import parse_integer
+from disqueue.commands.numbers import INVALID, parse_integer
 from disqueue.commands.table import Command
 from disqueue.core.membership_ports import ClusterError
 from disqueue.core.nodes_text import BUS_PORT_OFFSET, nodes_reply
@@ -35,17 +35,14 @@ def cluster(broker: Broker, client: Client, args: list[bytes]) -> None:
 
 
 def _meet(broker: Broker, client: Client, args: list[bytes]) -> None:
-    host = args[0].decode("ascii", "replace")
     for word in args[1:]:
-        if parse_integer(word) is None:
+        if parse_integer(word) == INVALID:
             raise ClusterError(f"Invalid TCP port specified: {_shown(word)}")
-    port = parse_integer(args[1], 1, PORT_MAX)
-    if len(args) == 3:
-        bus_port = parse_integer(args[2], 1, PORT_MAX)
-    else:
-        bus_port = port + BUS_PORT_OFFSET if port is not None and port + BUS_PORT_OFFSET <= PORT_MAX else None
-    if port is None or bus_port is None:
+    port = parse_integer(args[1])
+    bus_port = parse_integer(args[2]) if len(args) == 3 else port + BUS_PORT_OFFSET
+    if not 1 <= port <= PORT_MAX or not 1 <= bus_port <= PORT_MAX:
         raise ClusterError(f"Invalid node address specified: {_shown(args[0])}:{_shown(args[1])}")
+    host = args[0].decode("ascii", "replace")
     broker.node.members.joining.meet(host, port, bus_port)
     client.reply.status(b"OK")
 

@@ -115,8 +115,12 @@ class Heartbeat:
         stale_ms = membership.now_ms - membership.settings.node_timeout_ms // 2
         idle = [peer for peer in membership.peers if peer.link_up and not peer.silent_since_ms]
         oldest = min(idle, key=lambda peer: peer.pong_ms, default=None)
-        for peer in idle:
-            if peer is oldest or peer.pong_ms <= stale_ms:
+        for peer in membership.peers:
+            if not peer.link_up:
+                continue
+            if peer.silent_since_ms:  # the answer to the last one may have been lost with a link
+                self.ping(peer, [])
+            elif peer is oldest or peer.pong_ms <= stale_ms:
                 self.ping(peer, membership.gossip.select(peer))
 
     def _judge(self, peer: Peer) -> None:

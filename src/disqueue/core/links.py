@@ -12,7 +12,7 @@ from typing import Protocol
 
 from disqueue.core.membership import Membership
 from disqueue.core.peer import MEMBER, Peer
-from disqueue.wire.bus import DEFAULT_MAX_FRAME_BYTES, BusError, FrameReader, decode_frame, encode_frames
+from disqueue.wire.bus import MAX_FRAME_BYTES, BusError, FrameReader, decode_frame, encode_frames
 from disqueue.wire.handshake import (
     ACCEPTOR,
     DIALLER,
@@ -46,7 +46,6 @@ class BusSettings:
     """`buffer_bytes` is how much may wait for a slow peer before its link is given up."""
 
     secret: bytes = b""
-    max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES
     buffer_bytes: int = 256 * 1024 * 1024
 
 
@@ -301,7 +300,7 @@ class Bus:
         self._unproven.pop(link, None)
         link.peer = peer
         link.state = UP
-        link.reader.max_frame_bytes = self.settings.max_frame_bytes
+        link.reader.max_frame_bytes = MAX_FRAME_BYTES
         peer.incoming.append(link)
         if len(peer.incoming) > MAX_INCOMING_LINKS:
             self._shut_incoming(peer, 1)
@@ -358,8 +357,12 @@ class Bus:
         records = peer.outbox
         if peer.version < PROTOCOL_VERSION:  # the peer is one release behind
             records = [record for record in records if record.since <= peer.version]
+        waiting = link.transport.buffered_bytes()
+        if waiting > self.settings.buffer_bytes:
+            link.fail(f"{waiting} bytes wait for the peer, which is more than cluster-link-buffer-limit")
+            return
         try:
-            frames = encode_frames(records, self.settings.max_frame_bytes) if records else []
+            frames = encode_frames(records) if records else []
         except BusError as error:
             link.fail(str(error))
             return
@@ -367,9 +370,6 @@ class Bus:
         peer.outbox.clear()
         for frame in frames:
             link.transport.write(frame)
-        waiting = link.transport.buffered_bytes()
-        if waiting > self.settings.buffer_bytes:
-            link.fail(f"{waiting} bytes wait for the peer, more than cluster-link-buffer-limit allows")
 
     def _log_lost(self, peer: Peer, event: str, reason: str) -> None:
         if peer.state == MEMBER:

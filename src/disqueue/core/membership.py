@@ -216,6 +216,7 @@ class Membership:
         peer.alternate = ("", 0, 0)
         self.events.peer_link_up(peer)
         self.gossip.introduce(peer)
+        self._answer(peer)
         self._refresh(peer)
         return peer
 
@@ -276,8 +277,9 @@ class Membership:
             return
         if isinstance(record, Ping):
             self._set_leaving_flag(peer, bool(record.flags & FLAG_LEAVING))
-            if record.stamp and peer.link_up:
-                peer.outbox.append(Pong(record.stamp, self.me.flags))
+            if record.stamp:
+                peer.pong_owed = record.stamp
+                self._answer(peer)
             self.gossip.receive(peer, record)
         else:
             self._set_leaving_flag(peer, bool(record.flags & FLAG_LEAVING))
@@ -414,6 +416,12 @@ class Membership:
             self.log("notice", "node is leaving" if leaving else "node stays", {"node": peer.node_id.decode()})
             self._refresh(peer)
             self.keeper.changed()
+
+    def _answer(self, peer: Peer) -> None:
+        """Send the answer to the last ping, now or when there is a link for it."""
+        if peer.link_up and peer.pong_owed:
+            peer.outbox.append(Pong(peer.pong_owed, self.me.flags))
+            peer.pong_owed = 0
 
     def _refresh(self, peer: Peer) -> None:
         reachable = peer.link_up and peer.incoming_up and not peer.suspected and not peer.failed and not peer.leaving

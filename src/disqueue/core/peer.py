@@ -56,6 +56,7 @@ class Peer:
         "ping_sent_ms",
         "ping_stamp",
         "pong_ms",
+        "pong_owed",
         "port",
         "reachable",
         "reports",
@@ -114,6 +115,7 @@ class Peer:
         self.ping_stamp = 0
         self.ping_sent_ms = 0
         self.pong_ms = 0
+        self.pong_owed = 0
         self.silent_since_ms = 0
         self.rtt_ms = 0.0
         self.reports: dict[int, int] = {}  # slot of a member that cannot reach this node -> when it said so

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from disqueue.core.peer import Peer
 
 RANDOM_BLOCK_BYTES = 512
+SHARED_JOB_BYTES = 1 << 16
+"""Larger jobs have a record of their own, so that one record always fits a frame."""
 
 
 class Peers(Delivery):
@@ -143,7 +145,8 @@ class Peers(Delivery):
             return
         if outbox:
             last = outbox[-1]
-            if type(last) is kind and len(last.jobs) < 64 and not getattr(last, "queue_now", False):
+            small = len(raw) <= SHARED_JOB_BYTES
+            if small and type(last) is kind and len(last.jobs) < 64 and not getattr(last, "queue_now", False):
                 last.jobs.append(raw)
                 return
         outbox.append(kind([raw]))

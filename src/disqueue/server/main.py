@@ -9,7 +9,6 @@ import platform
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable
 
 from disqueue import __version__
@@ -17,10 +16,10 @@ from disqueue._twins import build_info
 from disqueue.config.configuration import Configuration, load
 from disqueue.config.help import options_text
 from disqueue.config.sources import ConfigError
-from disqueue.core.membership import Membership, MembershipSettings
 from disqueue.core.node import Node
 from disqueue.core.settings import Settings
 from disqueue.server import listeners, logs, process
+from disqueue.server.cluster import Cluster
 from disqueue.server.shell import Shell
 
 USAGE = """\
@@ -62,6 +61,7 @@ def _serve(configuration: Configuration) -> int:
         log = logs.open_log(configuration.text("logfile"), configuration.text("loglevel"), configuration.text("log-format"))
     except OSError as error:
         raise ConfigError(f"logfile {configuration.text('logfile')}: {error.strerror}") from None
+    cluster = Cluster(configuration)
     sockets = listeners.open_listeners(configuration)
     if configuration.flag("daemonize"):
         sys.stdout.flush()
@@ -71,7 +71,7 @@ def _serve(configuration: Configuration) -> int:
         process.write_pid_file(pid_file)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            shell = runner.run(_main(configuration, sockets, log))
+            shell = runner.run(_main(configuration, sockets, cluster, log))
     finally:
         if configuration.text("unixsocket"):
             listeners.remove_unix(configuration.text("unixsocket"))
@@ -93,31 +93,25 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-async def _main(configuration: Configuration, sockets: list[socket.socket], log: logs.LogFile) -> Shell:
-    node = _make_node(configuration)
+async def _main(configuration: Configuration, sockets: list[socket.socket], cluster: Cluster, log: logs.LogFile) -> Shell:
+    node = Node(Settings(), os.urandom, cluster.members.me.node_id, cluster.members)
+    node.log = logs.log_event
     shell = Shell(node, configuration)
+    cluster.attach(shell)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_log_exception)
     await shell.start(sockets)
+    await cluster.start(shell)
     _handle_signals(loop, shell, log)
     for remark in configuration.remarks:
         logs.log_event("warning", remark)
     _log_start(configuration, shell)
     process.tune_garbage_collection()
     await shell.stopped.wait()
+    cluster.stop()
     # One more turn of the loop sends what the transports still hold.
     await asyncio.sleep(0)
     return shell
-
-
-def _make_node(configuration: Configuration) -> Node:
-    """Return a node with a fresh identity that is alone in its cluster."""
-    node_id = os.urandom(20).hex().encode()
-    port = configuration.number("port")
-    members = Membership(node_id, time.time_ns(), MembershipSettings(announce_port=port), logs.log_event)
-    node = Node(Settings(), os.urandom, node_id, members)
-    node.log = logs.log_event
-    return node
 
 
 def _log_start(configuration: Configuration, shell: Shell) -> None:

@@ -8,6 +8,7 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from disqueue.core.links import MAX_HANDSHAKE_MS, Bus, Link
 from disqueue.server import logs
@@ -26,8 +27,7 @@ class PeerProtocol(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none of asyncio's classes
         remote = host_of(transport.get_extra_info("peername"))
         local = host_of(transport.get_extra_info("sockname"))
         _set_options(transport.get_extra_info("socket"))

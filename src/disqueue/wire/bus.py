@@ -14,7 +14,10 @@ import msgspec
 from disqueue.wire.job_records import AnyRecord
 
 HEADER_BYTES = 4
-DEFAULT_MAX_FRAME_BYTES = 64 * 1024 * 1024
+MAX_FRAME_BYTES = (1 << 29) + (1 << 21)
+"""The largest body that any node can be configured to take, with its queue's name and the rest of its record."""
+SPLIT_FRAME_BYTES = 1 << 26
+"""Records share a frame up to this size."""
 MAX_FRAME_RECORDS = 1 << 17
 """Keeps the list that a decoder allocates on the word of a header at one megabyte."""
 
@@ -29,18 +32,20 @@ _decoder: msgspec.msgpack.Decoder[list[AnyRecord]] = msgspec.msgpack.Decoder(
 )
 
 
-def encode_frames(records: Sequence[AnyRecord], max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> list[bytes]:
-    """Encode `records` in their order, as one frame when that fits and as several otherwise.
+def encode_frames(
+    records: Sequence[AnyRecord], split_bytes: int = SPLIT_FRAME_BYTES, max_bytes: int = MAX_FRAME_BYTES
+) -> list[bytes]:
+    """Encode `records` in their order: one frame if it is not above `split_bytes`, several otherwise.
 
-    Raises `BusError` when a single record is longer than `max_frame_bytes`.
+    Raises `BusError` when a single record is longer than `max_bytes`.
     """
     payload = _encoder.encode(records) if len(records) <= MAX_FRAME_RECORDS else b""
-    if payload and len(payload) <= max_frame_bytes:
+    if payload and (len(payload) <= split_bytes or len(records) == 1):
+        if len(payload) > max_bytes:
+            raise BusError(f"a {type(records[0]).__name__} record of {len(payload)} bytes is longer than the {max_bytes} allowed")
         return [len(payload).to_bytes(HEADER_BYTES, "big") + payload]
-    if len(records) == 1:
-        raise BusError(f"a {type(records[0]).__name__} record of {len(payload)} bytes does not fit a frame of {max_frame_bytes}")
     middle = len(records) // 2
-    return encode_frames(records[:middle], max_frame_bytes) + encode_frames(records[middle:], max_frame_bytes)
+    return encode_frames(records[:middle], split_bytes, max_bytes) + encode_frames(records[middle:], split_bytes, max_bytes)
 
 
 def decode_frame(payload: bytes | bytearray | memoryview) -> list[AnyRecord]:
