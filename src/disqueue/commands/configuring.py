@@ -22,25 +22,25 @@ def _bytes(text: str) -> bytes:
 
 
 def config(broker: Broker, client: Client, args: list[bytes]) -> None:
-    """`CONFIG GET pattern… | SET name value … | RESETSTAT | REWRITE`"""
+    """`CONFIG GET pattern | SET name value … | RESETSTAT | REWRITE`"""
     word = args[1].lower()
     count = len(args)
     if word not in (b"get", b"set", b"resetstat", b"rewrite"):
         client.reply.error(b"ERR CONFIG subcommand must be one of GET, SET, RESETSTAT, REWRITE")
     elif (
-        (word == b"get" and count < 3)
+        (word == b"get" and count != 3)
         or (word == b"set" and (count < 4 or count % 2))
         or (word in (b"resetstat", b"rewrite") and count != 2)
     ):
         client.reply.error(b"ERR Wrong number of arguments for CONFIG %b" % args[1])
     elif word == b"get":
-        _get(broker, client, args[2:])
+        _get(broker, client, args[2])
     else:
         _change(broker, client, word, args[2:])
 
 
-def _get(broker: Broker, client: Client, patterns: list[bytes]) -> None:
-    found = broker.configuration.get([_text(pattern) for pattern in patterns])
+def _get(broker: Broker, client: Client, pattern: bytes) -> None:
+    found = broker.configuration.get([_text(pattern)])
     client.reply.map(len(found))
     for name, value in found:
         client.reply.bulk(_bytes(name))
@@ -69,7 +69,7 @@ COMMANDS = (
         ("readonly", "admin", "loading"),
         "Read, change and save the configuration",
         "server",
-        "GET pattern [pattern …] | SET name value [name value …] | REWRITE | RESETSTAT",
+        "GET pattern | SET name value [name value …] | REWRITE | RESETSTAT",
         config,
     ),
 )

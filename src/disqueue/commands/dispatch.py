@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from disqueue.commands.broker import Broker
 
 NEVER_US = 1 << 62
+MOVE_ONLY = frozenset((b"nack", b"enqueue"))
+"""Flagged `denyoom` as clients expect it, but never refused: a job only changes its place."""
 
 
 class Entry:
@@ -25,7 +27,7 @@ class Entry:
         self.name = command.name
         self.handler = command.handler
         self.arity = command.arity
-        self.stores = "denyoom" in command.flags
+        self.stores = "denyoom" in command.flags and command.name not in MOVE_ONLY
         self.loading = "loading" in command.flags
         self.no_auth = "noauth" in command.flags
         self.fast = "fast" in command.flags
@@ -168,7 +170,7 @@ class Dispatcher:
             # The jobs would be handed out to nobody. The error goes the way of all replies of this client.
             client.reply.error(b"ERR GETJOB needs replies: switch them on with CLIENT REPLY ON")
             return False
-        if self.monitors:
+        if self.monitors and entry.name != b"monitor":
             self.broker.feed_monitors(client, redacted(entry.name, args))
         return True
 

@@ -93,7 +93,7 @@ def _jobs(broker: Broker) -> Fields:
     return (
         ("registered_jobs", registered),
         ("queued_jobs", node.queued_jobs),
-        ("active_jobs", registered - node.queued_jobs - node.acked_jobs - node.waiting_jobs),
+        ("active_jobs", max(0, registered - node.queued_jobs - node.acked_jobs - node.waiting_jobs - node.delayed_jobs)),
         ("delayed_jobs", node.delayed_jobs),
         ("waiting_for_replicas_jobs", node.waiting_jobs),
         ("acked_jobs", node.acked_jobs),

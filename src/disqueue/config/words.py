@@ -36,7 +36,8 @@ def _read_word(line: str, at: int) -> tuple[str, int]:
         at = _read_quoted(line, at + 1, quote, pieces)
         if at < len(line) and line[at] not in _BLANKS:
             raise ValueError("a closing quote must be followed by a blank or the end of the line")
-    return "".join(pieces), at
+    # Bytes given one by one with \x may be one character of UTF-8 together.
+    return "".join(pieces).encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape"), at
 
 
 def _read_quoted(line: str, at: int, quote: str, pieces: list[str]) -> int:
