@@ -131,6 +131,33 @@ def test_a_join_that_does_not_happen_is_explained(
     assert [b"CLUSTER", b"MEET", b"127.0.0.1", str(second.port).encode()] in first.requests
 
 
+def test_a_failed_join_is_told_at_once_with_the_node_s_reason(
+    fake: Callable[[Answer], FakeServer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    met: list[bytes] = []
+
+    def answer(words: list[bytes]) -> bytes:
+        if words[:2] == [b"CLUSTER", b"MEET"]:
+            met.extend(words[2:])
+            return b"+OK\r\n"
+        if words[:2] == [b"CLUSTER", b"NODES"]:
+            return node_reply(f"{'a' * 40} :1 myself 0 0 connected\n")
+        failure = "cluster_meet_failures:3\ncluster_last_meet_failure:h:1: another secret\n"
+        return node_reply(failure if met else "cluster_meet_failures:2\n")
+
+    def other(words: list[bytes]) -> bytes:
+        if words[:2] == [b"CLUSTER", b"NODES"]:
+            return node_reply(f"{'b' * 40} :1 myself 0 0 connected\n")
+        return b"*2\r\n$12\r\ncluster-port\r\n$3\r\n999\r\n" if words[0] == b"CONFIG" else node_reply("")
+
+    first, second = fake(answer), fake(other)
+    assert run(["create", f"127.0.0.1:{first.port}", f"127.0.0.1:{second.port}"]) == 1
+    told = capsys.readouterr().err
+    assert f"! 127.0.0.1:{first.port} could not join h:1: another secret" in told
+    assert "127.0.0.1:999 can't be reached" in told
+    assert met == [b"127.0.0.1", str(second.port).encode(), b"999"]
+
+
 def test_loopback_and_other_machines_do_not_mix(
     fake: Callable[[Answer], FakeServer], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

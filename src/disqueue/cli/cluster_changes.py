@@ -51,7 +51,7 @@ def create(targets: Sequence[Target], waiting: Waiting) -> int:
                 "HOST:PORT' lets others join it, CLUSTER RESET HARD at it takes it out (this deletes its jobs)"
             )
     _meet(views[0], views[1:])
-    return _until_agreed(targets, waiting)
+    return _until_agreed(targets, views[0], waiting)
 
 
 def add(member: Target, newcomers: Sequence[Target], waiting: Waiting) -> int:
@@ -69,7 +69,7 @@ def add(member: Target, newcomers: Sequence[Target], waiting: Waiting) -> int:
     _meet(views[0], [view for view in views[1:] if view.node_id not in cluster_ids])
     members = [view.target for view in known if not view.error]
     asked = {(target.host, target.port) for target in members}
-    return _until_agreed([*members, *(t for t in newcomers if (t.host, t.port) not in asked)], waiting)
+    return _until_agreed([*members, *(t for t in newcomers if (t.host, t.port) not in asked)], views[0], waiting)
 
 
 def _reachable_and_distinct(targets: Sequence[Target]) -> list[NodeView]:
@@ -102,37 +102,41 @@ def _is_loopback(host: str) -> bool:
 def _meet(first: NodeView, others: Sequence[NodeView]) -> None:
     for other in others:
         if other.node_id not in first.members:
-            command(first.target, "CLUSTER", "MEET", other.target.host, other.target.port)
+            host, port = other.target.host, other.target.port
+            unusual = [other.bus_port] if other.bus_port != port + BUS_PORT_OFFSET else []
+            command(first.target, "CLUSTER", "MEET", host, port, *unusual)
 
 
-def _until_agreed(targets: Sequence[Target], waiting: Waiting) -> int:
-    """Wait until all see all, then report; after the deadline say what is in the way."""
+def _until_agreed(targets: Sequence[Target], first: NodeView, waiting: Waiting) -> int:
+    """Wait until all see all, then report; at the deadline, or when a join has failed, say what is in the way.
+
+    `first` was told to meet the others; it is the view from before that.
+    """
     views: list[NodeView] = []
 
     def agreed() -> bool:
-        views[:] = ask_all(targets)
         everyone = {view.node_id for view in views}
         return not disagreements(views) and all(view.members >= everyone for view in views)
 
-    if wait_for(agreed, waiting.timeout_s):
+    def decided() -> bool:
+        views[:] = ask_all(targets)
+        return agreed() or bool(_failed_meets(first, views))
+
+    wait_for(decided, waiting.timeout_s)
+    if agreed():
         return report(views, as_json=waiting.as_json)
-    problems = [
-        f"no agreement after {waiting.timeout_s:g} seconds",
-        *disagreements(views),
-        *_failed_meets(views),
-        *_strangers(views),
-        *_closed_bus_ports(views),
-    ]
+    failures = _failed_meets(first, views)
+    summary = failures or [f"no agreement after {waiting.timeout_s:g} seconds"]
+    problems = [*summary, *disagreements(views), *(() if failures else _strangers(views)), *_closed_bus_ports(views)]
     return report(views, as_json=waiting.as_json, problems=problems)
 
 
-def _failed_meets(views: Sequence[NodeView]) -> list[str]:
-    """What the nodes themselves tell of joins that failed: a wrong secret, a bus port that does not answer."""
+def _failed_meets(first: NodeView, views: Sequence[NodeView]) -> list[str]:
+    """What the node that was to meet the others tells of a join that failed since then: a wrong secret, a closed port."""
     return [
-        f"{view.label} could not join {value}"
+        f"{view.label} could not join {view.info.get('cluster_last_meet_failure') or 'another node'}"
         for view in views
-        for name, value in view.info.items()
-        if name.endswith("last_meet_failure") and value
+        if view.node_id == first.node_id and view.meet_failures > first.meet_failures
     ]
 
 
@@ -149,7 +153,6 @@ def _strangers(views: Sequence[NodeView]) -> list[str]:
 def _closed_bus_ports(views: Sequence[NodeView]) -> list[str]:
     found = []
     for view in views:
-        port = int(view.info.get("cluster_bus_port", view.target.port + BUS_PORT_OFFSET))
-        if not view.error and (reason := probe(view.target.host, port)):
-            found.append(f"the bus port {join_address(view.target.host, port)} can't be reached from here: {reason}")
+        if not view.error and (reason := probe(view.target.host, view.bus_port)):
+            found.append(f"the bus port {join_address(view.target.host, view.bus_port)} can't be reached from here: {reason}")
     return found

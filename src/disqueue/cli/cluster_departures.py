@@ -33,13 +33,21 @@ def forget(member: Target, who: str, waiting: Waiting, *, force: bool) -> int:
         views_left[:] = ask_all(remaining)
         holders = [view for view in views_left if node_id in view.peers]
         for view in holders:
-            command(view.target, "CLUSTER", "FORGET", node_id)
+            _tell_to_forget(view, node_id)
         return not holders
 
     if wait_for(forgotten, waiting.timeout_s):
         return report(views_left, as_json=waiting.as_json)
     holders = ", ".join(view.label for view in views_left if node_id in view.peers)
     return report(views_left, as_json=waiting.as_json, problems=[f"{short(node_id)} is still known to {holders}"])
+
+
+def _tell_to_forget(view: NodeView, node_id: str) -> None:
+    try:
+        command(view.target, "CLUSTER", "FORGET", node_id)
+    except ChangeRefused as error:
+        if "Unknown node" not in str(error):  # it has heard of it from another one in the meantime
+            raise
 
 
 def _find_node(views: Sequence[NodeView], who: str) -> str:

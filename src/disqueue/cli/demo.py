@@ -18,7 +18,7 @@ from disqueue.cli.nodes import SERVER_COMMAND, LocalNode, NodeFailed, free_ports
 from disqueue.cli.reply import ErrorReply
 from disqueue.cli.watch import info_fields
 
-DEFAULT_NODES = 1
+DEFAULT_NODES = 3
 MAX_NODES = 9
 DAY_S = 8.0
 DRAIN_S = 20.0  # after the last job was sent; a lease of a second and the collection of acks need about three

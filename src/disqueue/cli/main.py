@@ -26,7 +26,7 @@ class Subcommand(NamedTuple):
 SUBCOMMANDS = (
     Subcommand("server", "disqueue.server.main", "run a node: server [CONF] [--option value ...]"),
     Subcommand("cli", "disqueue.cli.client", "talk to a server: interactive, one command, or from a pipe"),
-    Subcommand("demo", "disqueue.cli.demo", "start a server and watch a day of jobs in a quarter of a minute"),
+    Subcommand("demo", "disqueue.cli.demo", "start three servers and watch a day of jobs, one of them killed in the middle"),
     Subcommand("cluster", "disqueue.cli.cluster", "create, inspect and change a cluster; run one on this machine"),
     Subcommand("worker", "disqueue.client.worker", "run a function or a program for each job of a queue", "main"),
     Subcommand("bench", "disqueue.cli.bench", "measure a running server"),

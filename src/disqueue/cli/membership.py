@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from disqueue.cli.connection import AddressError, Connection, ConnectionFailed, Target, join_address, parse_address
+from disqueue.cli.nodes import BUS_PORT_OFFSET
 from disqueue.cli.reply import ErrorReply, Reply
 from disqueue.cli.watch import info_fields
 
@@ -54,6 +55,7 @@ class NodeView:
     node_id: str = ""
     peers: dict[str, PeerView] = field(default_factory=dict)
     info: dict[str, str] = field(default_factory=dict)
+    bus_port: int = 0
 
     @property
     def label(self) -> str:
@@ -63,6 +65,12 @@ class NodeView:
     def leaving(self) -> bool:
         own = self.peers.get(self.node_id)
         return own is not None and "leaving" in own.flags
+
+    @property
+    def meet_failures(self) -> int:
+        """How many joins that it was told to start have failed since it runs."""
+        count = self.info.get("cluster_meet_failures", "0")
+        return int(count) if count.isdigit() else 0
 
     @property
     def members(self) -> frozenset[str]:
@@ -109,6 +117,7 @@ def ask(target: Target) -> NodeView:
         view.peers = parse_nodes(connection.call("CLUSTER", "NODES", timeout_s=ANSWER_TIMEOUT_S))
         view.info = info_fields(connection.call("INFO", timeout_s=ANSWER_TIMEOUT_S))
         view.info.update(info_fields(connection.call("CLUSTER", "INFO", timeout_s=ANSWER_TIMEOUT_S)))
+        view.bus_port = _bus_port(connection)
         view.node_id = next((peer.node_id for peer in view.peers.values() if peer.is_self), "")
         if not view.node_id:
             view.error = f"{view.label} is no Disqueue node: its CLUSTER NODES names none as itself"
@@ -117,6 +126,17 @@ def ask(target: Target) -> NodeView:
     finally:
         connection.close()
     return view
+
+
+def _bus_port(connection: Connection) -> int:
+    """Where other nodes connect to; a node that does not tell uses the port that belongs to its client port."""
+    try:
+        reply = connection.call("CONFIG", "GET", "cluster-port", timeout_s=ANSWER_TIMEOUT_S)
+    except ErrorReply:  # CONFIG may be renamed or forbidden
+        reply = None
+    told = reply[1] if isinstance(reply, list) and len(reply) == 2 else b"0"
+    port = int(told) if isinstance(told, bytes) and told.isdigit() else 0
+    return port or connection.target.port + BUS_PORT_OFFSET
 
 
 def ask_all(targets: Iterable[Target]) -> list[NodeView]:
