@@ -1,3 +1,5 @@
+cimport cython
+
 from disqueue.core.client cimport Client
 from disqueue.wire.resp cimport ReplyWriter
 
@@ -35,6 +37,7 @@ cdef class Dispatcher:
     cpdef add_monitor(self, Client client)
     cpdef forget(self, Client client)
     cpdef mark(self)
+    @cython.locals(entry=Entry, count=Py_ssize_t, written=Py_ssize_t, now_us="long long", elapsed_us="long long", reply=ReplyWriter)
     cpdef execute(self, Client client, list args)
     cdef _refuse_unknown(self, Client client, bytes name)
     cdef bint _admit(self, Client client, Entry entry, list args) except -1

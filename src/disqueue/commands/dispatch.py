@@ -139,11 +139,12 @@ class Dispatcher:
             client.reply.error(b"OOM command not allowed when used memory > 'maxmemory'.")
             return
         client.last_command = entry.name
-        written = client.reply.size
+        reply: ReplyWriter = client.reply
+        written = reply.size
         try:
             entry.handler(self.broker, client, args)
         except Exception as error:
-            self.broker.handler_failed(client, entry.name, error, client.reply.size != written)
+            self.broker.handler_failed(client, entry.name, error, reply.size != written)
         now_us = self.clock_us()
         elapsed_us = now_us - self.mark_us
         self.mark_us = now_us

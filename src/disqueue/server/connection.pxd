@@ -23,8 +23,10 @@ cdef class Connection:
     cdef public long long accounted_bytes
     cdef public int descriptor
 
+    @cython.locals(dispatcher=Dispatcher, client=Client, left=int, request=list)
     cpdef take_turn(self)
     @cython.final
     cdef refuse(self, bytes reply)
     @cython.final
+    @cython.locals(held="long long", change="long long")
     cdef account(self)
