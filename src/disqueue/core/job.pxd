@@ -24,6 +24,9 @@ cdef class Job(Timed):
     cdef public object owners
     cdef public object confirmed
     cdef public object waiter
+    cdef public unsigned int journal_segment
+    cdef public unsigned int journal_state
+    cdef public unsigned char journal_flags
 
 cpdef Job new_job(bytes job_id, object queue, bytes body, long long ctime_ns)
 cpdef bint is_before(Job job, Job other)

@@ -49,7 +49,7 @@ class Job(Timed):
 
     `owners` and `confirmed` are bit masks of the slots of nodes; bit 0 is this node. Times in `_ms` are monotonic, `ctime_ns`
     and `order_ns` are wall-clock nanoseconds with the uniqueness counter in the last digits. `due_ms` is the next (re)queueing,
-    0: never.
+    0: never. What begins with `journal_` belongs to the journal.
     """
 
     def __init__(self) -> None:
@@ -73,6 +73,9 @@ class Job(Timed):
         self.owners = 1
         self.confirmed = 0
         self.waiter: object = None
+        self.journal_segment = 0
+        self.journal_state = 0
+        self.journal_flags = 0
 
 
 def new_job(job_id: bytes, queue: Queue | None, body: bytes, ctime_ns: int) -> Job:

@@ -228,6 +228,8 @@ class Scheduler(Registry):
         job.due_ms = self.now_ms + delay_ms
         job.flags &= ~ASKED
         self.arm(job)
+        if self.journal is not None:
+            self.journal.job_changed(job)
 
     def _order_behind(self, queue: Queue) -> int:
         """Return an order behind all that is queued now."""

@@ -1,0 +1,68 @@
+"""Putting jobs that were kept elsewhere, in a journal, back into a node as they were."""
+
+from __future__ import annotations
+
+from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELIVERED, HELD, PLACEHOLDER, QUEUED, Job
+from disqueue.core.node import Node
+
+ACK_WAIT_MS = 1000
+"""Acknowledgements go on being spread when the links to the other nodes have had time to come up."""
+
+
+def slot_ids(node: Node) -> list[bytes]:
+    """Return the ids of the nodes by the slots that they have in the sets of nodes of this process."""
+    return [peer.node_id for peer in node.members.by_slot]
+
+
+def slot_of(node: Node, node_id: bytes) -> int:
+    """Return the slot of a node, a new one if need be; -1 when there are too many."""
+    if node_id == node.node_id:
+        return 0
+    peer = node.members.intern(node_id)
+    return -1 if peer is None else peer.slot
+
+
+def restore_job(node: Node, job: Job, name: bytes) -> bool:
+    """Register a job in the state it has, due when it was due; False: there is nothing left to do with it.
+
+    `name` is its queue's. Nothing is written to the journal and nobody is told.
+    """
+    state = job.state
+    if job.expires_ms <= node.now_ms or state not in (ACTIVE, QUEUED, ACKED) or node.jobs.get(job.id) is not None:
+        return False
+    if state == ACTIVE and job.retry_s == 0 and job.flags & DELIVERED:
+        return False  # handed out at most once, and that was that
+    queue = None if job.flags & PLACEHOLDER else node.queue_named(name)
+    job.queue = queue
+    delayed = job.flags & DELAYED
+    job.flags &= ~DELAYED
+    node.register(job)
+    if state == QUEUED and queue is not None:
+        node.make_visible(queue)
+        node.mark_queued(job)
+        queue.jobs.add(job)
+    elif state == ACKED:
+        _restore_ack(node, job)
+    elif delayed:
+        node.set_delayed(job)
+    if job.flags & HELD:
+        _restore_held(node, job)
+    if job.ctime_ns > node.last_ctime_ns:
+        node.last_ctime_ns = job.ctime_ns
+    node.arm(job)
+    return True
+
+
+def _restore_ack(node: Node, job: Job) -> None:
+    node.acked_jobs += 1
+    node.evictable[job] = None
+    if job.flags & PLACEHOLDER:
+        node.placeholders += 1
+    job.due_ms = node.now_ms + ACK_WAIT_MS + node.random_below(ACK_WAIT_MS)
+
+
+def _restore_held(node: Node, job: Job) -> None:
+    """An at-most-once job on its way here: the node that offered it, its bit in `confirmed`, is asked when there is a link."""
+    slot = job.confirmed.bit_length() - 1
+    if slot > 0:
+        node.jobs_of(node.members.by_slot[slot]).held[job.id] = job

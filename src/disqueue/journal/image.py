@@ -1,0 +1,163 @@
+"""What the records of a journal add up to: the state of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from disqueue.core.job import Job, new_job
+from disqueue.journal.segments import Segment, SegmentTable
+from disqueue.wire.journal_meta import Closed, Nodes, Pauses, Queue, Run, decode_meta
+from disqueue.wire.journal_records import (
+    CLOSED,
+    FORGOTTEN,
+    FORGOTTEN_RECORD_BYTES,
+    JOB,
+    JOB_RECORD_BYTES,
+    NODES,
+    OPTIONAL_KINDS,
+    PASS,
+    PAUSES,
+    QUEUE,
+    RUN,
+    SEGMENT_START,
+    STATE,
+    JobRecord,
+    RecordError,
+    StateRecord,
+    decode_forgotten,
+    decode_job,
+    decode_state,
+)
+
+
+def job_record_bytes(job: Job) -> int:
+    """Return the length of a job's full record without its sets of nodes."""
+    return JOB_RECORD_BYTES + len(job.body)
+
+
+class Image:
+    """A node's state as the journal tells it, built record by record.
+
+    Until it is handed to a node a job's `queue` is the queue's name, and `due_ms` and `expires_ms` are Unix times. Sets of
+    nodes are in the slots of this process: `slot_of(node_id)` gives them.
+    """
+
+    def __init__(self, table: SegmentTable, slot_of: Callable[[bytes], int]) -> None:
+        self.table = table
+        self.slot_of = slot_of
+        self.slots: list[int] = []
+        self.renamed = False
+        self.jobs: dict[bytes, Job] = {}
+        self.names: dict[bytes, bytes] = {}
+        self.pauses: dict[bytes, Queue] = {}
+        self.run: Run | None = None
+        self.closed: Closed | None = None
+        self.records = 0
+
+    def apply(self, kind: int, data: bytes, start: int, end: int, segment: Segment) -> None:
+        """Take in one record of `segment`; raises `RecordError`."""
+        self.records += 1
+        if kind == JOB:
+            self._apply_job(decode_job(data, start, end), segment)
+        elif kind == STATE:
+            self._apply_state(decode_state(data, start, end), segment)
+        elif kind == FORGOTTEN:
+            self._apply_forgotten(data, start, end, segment)
+        elif kind not in (PASS, SEGMENT_START) and kind < OPTIONAL_KINDS:
+            self._apply_meta(kind, data[start:end])
+
+    def _apply_job(self, record: JobRecord, segment: Segment) -> None:
+        job_id = record.job_id
+        older = self.jobs.get(job_id)
+        if older is not None:
+            if older.journal_segment != segment.number:
+                self.table.unsettled.add(older.journal_segment)
+            self._unaccount(older)
+        job = new_job(job_id, None, record.body, record.ctime_ns)
+        job.queue = cast(Any, self.names.setdefault(record.queue, record.queue))
+        job.expires_ms = record.expires_wall_ms
+        job.retry_s = record.retry_s
+        job.delay_s = record.delay_s
+        job.ttl_s = record.ttl_s
+        job.replicate = record.repl
+        job.state = record.state
+        job.flags = record.flags
+        job.nacks = record.nacks
+        job.deliveries = record.deliveries
+        job.due_ms = record.due_wall_ms
+        job.order_ns = record.order_ns
+        job.owners = record.owners
+        job.confirmed = record.confirmed
+        if self.renamed:
+            job.owners = self._translate(record.owners)
+            job.confirmed = self._translate(record.confirmed)
+        job.journal_segment = segment.number
+        segment.jobs += 1
+        segment.job_bytes += job_record_bytes(job)
+        self.jobs[job_id] = job
+
+    def _apply_state(self, record: StateRecord, segment: Segment) -> None:
+        job = self.jobs.get(record.job_id)
+        if job is None:
+            return  # its job's segment went away after it was forgotten
+        job.state = record.state
+        job.flags = record.flags
+        job.nacks = record.nacks
+        job.deliveries = record.deliveries
+        job.due_ms = record.due_wall_ms
+        job.order_ns = record.order_ns
+        job.owners = record.owners
+        job.confirmed = record.confirmed
+        if self.renamed:
+            job.owners = self._translate(record.owners)
+            job.confirmed = self._translate(record.confirmed)
+        if job.journal_state != segment.number:
+            if job.journal_state:
+                self.table.by_number[job.journal_state].states -= 1
+            job.journal_state = segment.number
+            segment.states += 1
+
+    def _apply_forgotten(self, data: bytes, start: int, end: int, segment: Segment) -> None:
+        job_id, target = decode_forgotten(data, start, end)
+        segment.endings[target] = segment.endings.get(target, 0) + FORGOTTEN_RECORD_BYTES
+        job = self.jobs.pop(job_id, None)
+        if job is not None:
+            self._unaccount(job)
+
+    def _unaccount(self, job: Job) -> None:
+        segment = self.table.by_number[job.journal_segment]
+        segment.jobs -= 1
+        segment.job_bytes -= job_record_bytes(job)
+        if job.journal_state:
+            self.table.by_number[job.journal_state].states -= 1
+
+    def _apply_meta(self, kind: int, payload: bytes) -> None:
+        self.closed = None
+        if kind == NODES:
+            self._apply_nodes(decode_meta(Nodes, payload).slots)
+        elif kind == QUEUE:
+            queue = decode_meta(Queue, payload)
+            self.pauses.pop(queue.name, None)
+            if queue.paused_in or queue.paused_out:
+                self.pauses[queue.name] = queue
+        elif kind == PAUSES:
+            self.pauses = {queue.name: queue for queue in decode_meta(Pauses, payload).queues}
+        elif kind == RUN:
+            self.run = decode_meta(Run, payload)
+        elif kind == CLOSED:
+            self.closed = decode_meta(Closed, payload)
+        else:
+            raise RecordError(f"a record of kind {kind}, which only a later release knows")
+
+    def _apply_nodes(self, node_ids: list[bytes]) -> None:
+        self.slots = [self.slot_of(node_id) for node_id in node_ids]
+        self.renamed = self.slots != list(range(len(node_ids)))
+
+    def _translate(self, mask: int) -> int:
+        """Return a set of nodes in the slots of this process; a slot that was never named is dropped."""
+        translated = 0
+        for slot, local in enumerate(self.slots):
+            if mask >> slot & 1 and local >= 0:
+                translated |= 1 << local
+        return translated

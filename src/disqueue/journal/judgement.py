@@ -1,0 +1,76 @@
+"""Tells a journal that was cut from one that is damaged.
+
+A journal may end in the middle of a record: that is what a crash leaves. Anything else that does not read is damage, and
+is refused with what to do about it. The two are told apart by what stands behind the fault:
+
+* nothing whole: the journal was cut there;
+* the mark of a pass that knows the place to have been on the disk: damage;
+* whole records that were never known to be on the disk: damage, unless the fault is a hole of zeros (blocks that a power
+  failure kept from the disk while later ones reached it) or the file is shorter than the segment behind it says.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from disqueue.journal.errors import JournalError
+from disqueue.wire.journal_records import RECORD_BYTES_MAX, find_job_record, find_passes
+
+SECTOR_BYTES = 512
+REPAIR = "Run `disqueue check-journal DIR` on this directory to see what is there, and with --repair to load what still reads"
+STAKE = "The records there are lost: jobs may be missing, and jobs that ended there may come back"
+
+
+class Fault(NamedTuple):
+    """A place in a segment where no whole record is, and the bytes the record there would take.
+
+    `settled`: the manifest says that all of the segment was on the disk. `short`: the file is shorter than the next segment says.
+    """
+
+    segment: int
+    offset: int
+    needed: int
+    settled: bool
+    short: bool
+
+
+class Behind(NamedTuple):
+    """What a segment has from `offset` on."""
+
+    segment: int
+    offset: int
+    salt: int
+    data: bytes
+
+
+def judge(fault: Fault, file: str, behind: list[Behind]) -> None:
+    """Return when the journal was cut at `fault`; raise `JournalError` when it is damaged there.
+
+    `behind`: the rest of the segment, and the later ones.
+    """
+    place = (fault.segment, fault.offset)
+    synced = (0, 0)
+    whole = False
+    for part in behind:
+        for mark in find_passes(part.data, part.offset, part.salt):
+            whole = True
+            synced = max(synced, (mark.synced_segment, mark.synced_offset))
+        whole = whole or find_job_record(part.data, part.offset, part.salt)
+    if fault.settled or synced > place:
+        raise _damage(fault, file, "the journal is damaged here: this had been written to the disk whole")
+    if whole and not fault.short and not _is_hole(fault, behind[0].data):
+        raise _damage(fault, file, "the journal is damaged here: whole records stand behind this place")
+
+
+def _damage(fault: Fault, file: str, problem: str) -> JournalError:
+    return JournalError(problem, file=file, offset=fault.offset, stake=STAKE, remedy=REPAIR)
+
+
+def _is_hole(fault: Fault, data: bytes) -> bool:
+    """Tell whether a sector of zeros is among the bytes that the record at the fault would take."""
+    reach = fault.needed if fault.needed <= RECORD_BYTES_MAX else 0
+    first = -fault.offset % SECTOR_BYTES
+    if first >= 8 and not any(data[:first]):
+        return True
+    reachable = range(first, min(len(data), reach + SECTOR_BYTES), SECTOR_BYTES)
+    return any(data[at : at + SECTOR_BYTES] == bytes(SECTOR_BYTES) for at in reachable)

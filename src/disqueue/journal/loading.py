@@ -1,0 +1,121 @@
+"""Brings a journal back into a node, in steps: reads it, repairs what a crash left, hands the jobs over, and goes on writing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from disqueue.core.job import ACTIVE, DELIVERED, QUEUED, Job
+from disqueue.core.node import Node
+from disqueue.core.queue import PAUSED_IN, PAUSED_OUT
+from disqueue.core.restoring import restore_job, slot_of
+from disqueue.journal.disk import Disk
+from disqueue.journal.image import Image
+from disqueue.journal.recovery import Cut, Recovery, load_truncated_refused
+from disqueue.journal.segments import SegmentTable
+from disqueue.journal.writer import ALWAYS
+
+RESTORE_STEP = 2000
+"""Jobs handed over in one step: about 5 ms."""
+
+
+@dataclass
+class Loaded:
+    """What came of loading."""
+
+    jobs: int = 0
+    records: int = 0
+    bytes: int = 0
+    cut: Cut | None = None
+    withheld: int = 0
+    """At-most-once jobs that may have been delivered shortly before the crash, so they are not delivered again."""
+    incomplete: bool = False
+
+
+class Loading:
+    """One load. Call `step` until it returns True; `table` and `leftover` are for who writes on."""
+
+    def __init__(self, disk: Disk, node: Node, truncated: bool) -> None:
+        self.disk = disk
+        self.node = node
+        self.truncated = truncated
+        self.table = SegmentTable(node.node_id)
+        self.image = Image(self.table, self._slot_of)
+        self.recovery = Recovery(disk, node.node_id, self.image, self.table)
+        self.result = Loaded()
+        self.leftover: list[Job] = []
+        """Jobs of the journal that the node does not keep: their end is still to be written."""
+        self._jobs: list[Job] | None = None
+        self._restored = 0
+        self._doubtful = False
+        if not self.recovery.open():
+            self._jobs = []
+
+    def _slot_of(self, node_id: bytes) -> int:
+        return slot_of(self.node, node_id)
+
+    def step(self) -> bool:
+        """Do a piece of the work; True when it is done. Raises `JournalError` and OSError."""
+        if self._jobs is None:
+            if self.recovery.step():
+                self._read()
+            return False
+        stop = min(self._restored + RESTORE_STEP, len(self._jobs))
+        for index in range(self._restored, stop):
+            self._restore(self._jobs[index])
+        self._restored = stop
+        if stop < len(self._jobs):
+            return False
+        self._jobs = []
+        return True
+
+    def progress(self) -> float:
+        """Return how much is done, 0 to 1. Handing over counts as a third."""
+        total = self.recovery.total_bytes
+        if self._jobs is None:
+            return self.recovery.read_bytes / total * 0.67 if total else 0.0
+        return 0.67 + 0.33 * self._restored / len(self._jobs) if self._jobs else 1.0
+
+    def _read(self) -> None:
+        """All is read: decide on a cut, and what can be believed."""
+        recovery = self.recovery
+        if recovery.cut is not None and not self.truncated:
+            raise load_truncated_refused(recovery.cut)
+        image = self.image
+        result = self.result
+        result.records = image.records
+        result.bytes = recovery.total_bytes
+        result.cut = recovery.cut
+        result.incomplete = not self.table.complete
+        self._doubtful = not self._end_is_known()
+        for queue in image.pauses.values():
+            self.node.pause_here(queue.name, PAUSED_IN * queue.paused_in | PAUSED_OUT * queue.paused_out)
+        self._jobs = list(image.jobs.values())
+        image.jobs = {}
+
+    def _end_is_known(self) -> bool:
+        """Return whether nothing can have happened that the journal does not tell."""
+        run = self.image.run
+        closed = self.image.closed
+        if closed is not None:
+            return not closed.switched_off
+        return run is None or run.policy == ALWAYS or (run.boot_id != b"" and run.boot_id == self.disk.boot_id())
+
+    def _restore(self, job: Job) -> None:
+        node = self.node
+        offset_ms = node.now_ms - node.wall_ms
+        name: Any = job.queue
+        job.queue = None
+        job.expires_ms += offset_ms
+        if job.due_ms != 0:
+            job.due_ms += offset_ms
+        if job.retry_s == 0 and job.state in (ACTIVE, QUEUED) and not job.flags & DELIVERED and self._is_doubtful(job):
+            self.result.withheld += 1
+            self.leftover.append(job)
+        elif restore_job(node, job, name):
+            self.result.jobs += 1
+        else:
+            self.leftover.append(job)
+
+    def _is_doubtful(self, job: Job) -> bool:
+        return self._doubtful or max(job.journal_segment, job.journal_state) <= self.table.doubtful

@@ -1,0 +1,255 @@
+"""Turns a pass's changes into records: each job that changed is written once, as it is when the pass ends."""
+
+from __future__ import annotations
+
+from disqueue.core.job import Job
+from disqueue.core.node import Node
+from disqueue.core.queue import PAUSED_IN, PAUSED_OUT, Queue
+from disqueue.core.restoring import slot_ids
+from disqueue.journal.image import job_record_bytes
+from disqueue.journal.segments import Segment, SegmentTable
+from disqueue.wire.journal_meta import Nodes, Pauses, encode_meta
+from disqueue.wire.journal_meta import Queue as QueueRecord
+from disqueue.wire.journal_records import (
+    FORGOTTEN,
+    FORGOTTEN_RECORD_BYTES,
+    JOB,
+    NODES,
+    PAUSES,
+    QUEUE,
+    STATE,
+    append_forgotten,
+    append_job,
+    append_record,
+    append_state,
+    decode_forgotten,
+    job_id_at,
+    split_records,
+)
+
+CLEAN = 0
+CHANGED = 1
+WHOLE_AGAIN = 2
+GONE = 4
+"""Bits of `job.journal_flags`: in the list of changed jobs; to be written whole; no longer in the registry."""
+
+
+def append_whole(buffer: bytearray, base: int, job: Job, wall_offset_ms: int) -> None:
+    """Append all of a job."""
+    due_ms = job.due_ms
+    if due_ms != 0:
+        due_ms += wall_offset_ms
+    queue = job.queue
+    append_job(
+        buffer,
+        base,
+        job.id,
+        job.state,
+        job.flags,
+        job.nacks,
+        job.deliveries,
+        due_ms,
+        job.order_ns,
+        job.owners,
+        job.confirmed,
+        job.ctime_ns,
+        job.expires_ms + wall_offset_ms,
+        job.retry_s,
+        job.delay_s,
+        job.ttl_s,
+        job.replicate,
+        b"" if queue is None else queue.name,
+        job.body,
+    )
+
+
+def append_changed(buffer: bytearray, base: int, job: Job, wall_offset_ms: int) -> None:
+    """Append what changes in a job's life."""
+    due_ms = job.due_ms
+    if due_ms != 0:
+        due_ms += wall_offset_ms
+    append_state(
+        buffer,
+        base,
+        job.id,
+        job.state,
+        job.flags,
+        job.nacks,
+        job.deliveries,
+        due_ms,
+        job.order_ns,
+        job.owners,
+        job.confirmed,
+    )
+
+
+def pause_record(name: bytes, pause: int) -> QueueRecord:
+    """Return what is written of a queue's pauses."""
+    return QueueRecord(name, bool(pause & PAUSED_IN), bool(pause & PAUSED_OUT))
+
+
+class Recorder:
+    """What the core sees of the journal (`JournalPort`), and the records of a pass.
+
+    Jobs carry what the journal knows of them: `journal_segment` (of the newest full record, 0: none), `journal_state` (of the
+    newest state record behind it, 0: none) and `journal_flags`.
+    """
+
+    def __init__(self, table: SegmentTable, node: Node) -> None:
+        self.table = table
+        self.node = node
+        self.first_segment = 0
+        """What jobs know of older segments belongs to an earlier life of the journal."""
+        self.error = ""
+        self.always_synced = False
+        self.changed: list[Job] = []
+        self.endings: list[tuple[bytes, int]] = []
+        self.changed_queues: set[bytes] = set()
+        self.slots_written: list[bytes] = []
+
+    def job_added(self, job: Job) -> None:
+        """See `JournalPort`."""
+        self.job_changed(job)
+
+    def job_changed(self, job: Job) -> None:
+        """See `JournalPort`."""
+        flags = job.journal_flags
+        if flags & CHANGED == 0:
+            self.changed.append(job)
+        job.journal_flags = (flags | CHANGED) & ~GONE
+
+    def job_forgotten(self, job: Job) -> None:
+        """See `JournalPort`. A job that came and went between two writes leaves no trace."""
+        flags = job.journal_flags
+        if flags & CHANGED == 0:
+            if job.journal_segment == 0:
+                return
+            self.changed.append(job)
+        job.journal_flags = flags | CHANGED | GONE
+
+    def rewrite_job(self, job: Job) -> None:
+        """Write a job whole again, because its segment is to go."""
+        self.job_changed(job)
+        job.journal_flags |= WHOLE_AGAIN
+
+    def queue_changed(self, queue: Queue) -> None:
+        """See `JournalPort`."""
+        self.changed_queues.add(queue.name)
+
+    def node_changed(self) -> None:
+        """See `JournalPort`. LEAVING, the bans and the members are kept in nodes.conf."""
+
+    def pending(self) -> bool:
+        """Return whether there is something to write."""
+        return bool(self.changed or self.endings or self.changed_queues)
+
+    def append_prologue(self, buffer: bytearray, base: int) -> None:
+        """Append all that is not a job, so that no older segment is needed for it."""
+        self.changed_queues.clear()
+        self.slots_written = []
+        self._append_slots(buffer, base)
+        paused = [pause_record(queue.name, queue.pause) for queue in self.node.queues.values() if queue.pause]
+        append_record(buffer, base, PAUSES, encode_meta(Pauses(paused)))
+
+    def append_changes(self, buffer: bytearray, base: int, wall_offset_ms: int, jobs_max: int = 0) -> None:
+        """Append what changed since the last time, of at most `jobs_max` jobs (0: all).
+
+        `base` is the place of the buffer in the active segment, as in `wire.journal_records`; `wall_offset_ms` is Unix time
+        less monotonic time.
+        """
+        self._append_slots(buffer, base)
+        for name in sorted(self.changed_queues):
+            queue = self.node.queues.get(name)
+            record = pause_record(name, 0 if queue is None else queue.pause)
+            append_record(buffer, base, QUEUE, encode_meta(record))
+        self.changed_queues.clear()
+        for job_id, segment in self.endings:
+            self._append_ending(buffer, base, job_id, segment)
+        self.endings.clear()
+        changed = self.changed
+        self.changed = []
+        if jobs_max and len(changed) > jobs_max:
+            self.changed = changed[jobs_max:]
+            del changed[jobs_max:]
+        for job in changed:
+            self._append_change(buffer, base, job, wall_offset_ms)
+
+    def _append_change(self, buffer: bytearray, base: int, job: Job, wall_offset_ms: int) -> None:
+        flags = job.journal_flags
+        job.journal_flags = CLEAN
+        if job.journal_segment < self.first_segment:
+            job.journal_segment = 0
+            job.journal_state = 0
+        if flags & GONE:
+            if job.journal_segment:
+                segment = job.journal_segment
+                self.unaccount(job)
+                self._append_ending(buffer, base, job.id, segment)
+        elif flags & WHOLE_AGAIN or job.journal_segment == 0:
+            self.unaccount(job)
+            append_whole(buffer, base, job, wall_offset_ms)
+            self.account_job(job, self.table.active)
+        else:
+            append_changed(buffer, base, job, wall_offset_ms)
+            self.account_state(job, self.table.active)
+
+    def _append_ending(self, buffer: bytearray, base: int, job_id: bytes, segment: int) -> None:
+        append_forgotten(buffer, base, job_id, segment)
+        endings = self.table.active.endings
+        endings[segment] = endings.get(segment, 0) + FORGOTTEN_RECORD_BYTES
+
+    def _append_slots(self, buffer: bytearray, base: int) -> None:
+        """Say which nodes the slots stand for, before a set of nodes is written that needs it."""
+        slots = slot_ids(self.node)
+        if slots != self.slots_written:
+            self.slots_written = slots
+            append_record(buffer, base, NODES, encode_meta(Nodes(slots)))
+
+    def account_job(self, job: Job, segment: Segment) -> None:
+        """A full record of a job now stands in `segment`, its first or its newest."""
+        segment.jobs += 1
+        segment.job_bytes += job_record_bytes(job)
+        job.journal_segment = segment.number
+
+    def account_state(self, job: Job, segment: Segment) -> None:
+        """The newest state record of a job now stands in `segment`."""
+        number = job.journal_state
+        if number != segment.number:
+            if number:
+                self.table.by_number[number].states -= 1
+            segment.states += 1
+            job.journal_state = segment.number
+
+    def relocate(self, chunks: list[bytearray], segment: Segment, last: int) -> None:
+        """The records in `chunks` were written again, to `segment`: count them there instead of in `last` and those after it."""
+        gone = {job.id: job for job in self.changed if job.journal_flags & GONE}
+        for chunk in chunks:
+            data = bytes(chunk)
+            for kind, start, end in split_records(data):
+                if kind == FORGOTTEN:
+                    _, target = decode_forgotten(data, start, end)
+                    segment.endings[target] = segment.endings.get(target, 0) + FORGOTTEN_RECORD_BYTES
+                elif kind in (JOB, STATE):
+                    job_id = job_id_at(data, start)
+                    for job in (gone.get(job_id), self.node.jobs.get(job_id)):
+                        if job is not None:
+                            self._relocate_job(job, kind, segment, last)
+
+    def _relocate_job(self, job: Job, kind: int, segment: Segment, last: int) -> None:
+        if kind == JOB:
+            if job.journal_segment >= last:
+                self.unaccount(job)
+                self.account_job(job, segment)
+        elif job.journal_segment >= last or job.journal_state >= last:
+            self.account_state(job, segment)
+
+    def unaccount(self, job: Job) -> None:
+        """What is written of a job is not needed any more."""
+        if job.journal_segment:
+            segment = self.table.by_number[job.journal_segment]
+            segment.jobs -= 1
+            segment.job_bytes -= job_record_bytes(job)
+            job.journal_segment = 0
+        if job.journal_state:
+            self.table.by_number[job.journal_state].states -= 1
+            job.journal_state = 0
