@@ -232,10 +232,10 @@ class Scheduler(Registry):
             self.journal.job_changed(job)
 
     def _order_behind(self, queue: Queue) -> int:
-        """Return an order behind all that is queued now."""
-        order_ns = self.wall_ms * 1_000_000
+        """Return an order behind all that is queued now, and before what is added later."""
+        order_ns = self.next_ctime_ns()
         last = queue.jobs.last()
-        if last is not None and last.order_ns >= order_ns:
+        if last is not None and last.order_ns >= order_ns:  # it came from a node whose clock is ahead
             order_ns = last.order_ns + 1
         return order_ns
 
