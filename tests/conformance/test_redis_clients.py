@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from .peers import INSTALL, NODE_DIRECTORY, installed
 from .server_process import ServerProcess
@@ -77,7 +79,7 @@ def test_redis_py_with_a_wrong_password_says_so(guarded: tuple[ServerProcess, st
     process, password = guarded
     if password:
         with (
-            redis.Redis(host="127.0.0.1", port=process.port, password="wrong") as client,
+            redis.Redis(host="127.0.0.1", port=process.port, password="wrong", retry=Retry(NoBackoff(), 0)) as client,
             pytest.raises((redis.AuthenticationError, redis.ResponseError), match=r"(?i)password"),
         ):
             client.ping()

@@ -47,7 +47,7 @@ WIDENED = {"hello", "qpeek", "command"}
 """Commands that take more arguments than the original's."""
 FREED = {"nack", "enqueue"}
 """Commands that are not refused for lack of memory."""
-EXTRA_FLAGS = {"no_auth", "loading"}
+EXTRA_FLAGS = {"noauth", "loading"}
 """Flags that may come with any command: before AUTH, and while the journal is read."""
 
 SECTIONS = {
@@ -95,7 +95,6 @@ def test_command(session: SocketSession, line: str) -> None:
     found_arity, found_flags = commands(session)[name]
     if name not in WIDENED:
         assert found_arity == arity
-    # Ours answers more commands before authentication and while the journal is read.
     wanted = [flag for flag in flags if flag != "denyoom" or name not in FREED or original_under_test()]
     assert [flag for flag in found_flags if flag not in EXTRA_FLAGS or flag in flags] == wanted
 
