@@ -169,7 +169,7 @@ DIFFERENCES: dict[str, Difference] = {
     "slow-readers-wait": Difference(
         PROTOCOL,
         "Replies that a client does not read pile up, without limit by default.",
-        "Commands of a client that does not read its replies wait.",
+        "Commands of a client that does not read its replies wait; its input is taken up to client-query-buffer-limit.",
         "One stuck client would fill the memory.",
     ),
     "monitor-twice": Difference(

@@ -108,19 +108,21 @@ def test_a_hundred_thousand_options(session: SocketSession) -> None:
 
 @pytest.mark.differs("slow-readers-wait")
 @pytest.mark.usefixtures("bounded")
-def test_a_client_that_does_not_read_is_not_read(session: SocketSession) -> None:
+def test_a_client_that_never_reads_is_closed_above_the_limit_of_its_input(session: SocketSession) -> None:
+    observer = session.connection("observer")
+    before = observer.call("CONFIG", "GET", "client-query-buffer-limit").items[1].data
+    assert str(observer.call("CONFIG", "SET", "client-query-buffer-limit", "4mb")) == "+OK"
     request = encode([b"PING", b"x" * 100_000])
-    client, observer = session.connection("A").socket, session.connection("observer")
-    client.setblocking(False)
-    sent = stalls = 0
-    while stalls < 100:
-        try:
-            sent += client.send(request[sent % len(request) :])
-        except BlockingIOError:
-            stalls += 1
-            observer.call("PING")
-    assert sent < 64 * MIB
-    client.settimeout(10)
-    expected = sent // len(request) * len(b"$100000\r\n" + b"x" * 100_000 + b"\r\n")
-    while expected > 0:
-        expected -= len(client.recv(MIB))
+    with pytest.raises(ConnectionError):
+        for _ in range(10_000):
+            session.connection("A").send(request)
+    observer.call(b"CONFIG", b"SET", b"client-query-buffer-limit", before)
+
+
+@pytest.mark.differs("slow-readers-wait")
+def test_a_client_that_reads_late_gets_all(session: SocketSession) -> None:
+    client = session.connection("A")
+    for _ in range(100):
+        client.send(encode([b"PING", b"x" * 100_000]))
+    for _ in range(100):
+        assert client.receive().data == b"x" * 100_000

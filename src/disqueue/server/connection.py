@@ -146,8 +146,8 @@ class Connection:
         """Answer a request that can't be understood, and close."""
         self.shell.statistics.input_faults += 1
         self.client.reply.error(reply)
-        self.shell.close_client(self.client)
         self.client.close_after_reply = True
+        self.shell.close_client(self.client)
 
     def account(self) -> None:
         """Tell the memory account what this connection buffers, and let the peer wait when its turn does not come."""

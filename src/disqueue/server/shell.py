@@ -285,6 +285,7 @@ class Shell:
             if not self.in_pass:
                 self.begin_pass()
             self.broker.disconnect(connection.client)
+        connection.client.connection = None  # no cycle: its buffers are freed at once
 
     def end_of_input(self, connection: Connection) -> None:
         """A peer sends no more: give up what it waits for, send what was written, close."""
