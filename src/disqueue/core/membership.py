@@ -292,7 +292,8 @@ class Membership:
             return
         word = "failed" if failed else "suspected" if suspected else "back"
         level = "warning" if failed or suspected else "notice"
-        self.log(level, f"node {word}", {"node": peer.node_id.decode(), "at": f"{peer.address}:{peer.port}", "why": peer.failure})
+        why = {"why": peer.failure or "no answer"} if suspected else {}
+        self.log(level, f"node {word}", {"node": peer.node_id.decode(), "at": f"{peer.address}:{peer.port}", **why})
         peer.suspected, peer.failed = suspected, failed
         if not suspected:
             peer.reports.clear()

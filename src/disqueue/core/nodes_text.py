@@ -72,6 +72,8 @@ def parse_nodes(text: str) -> NodesTable:
             problem = _parse_line(table, words)
         if problem and len(table.problems) < MAX_PROBLEMS:
             table.problems.append(f"line {number}: {problem}")
+    if text and not text.endswith("\n"):
+        table.problems.append("the last line is cut")
     if table.me is None and (table.others or table.problems):
         table.problems.append("no valid line is about this node itself")
     return table
@@ -128,6 +130,8 @@ def _parse_line(table: NodesTable, words: list[str]) -> str:
     flags = frozenset(words[2].split(","))
     if not flags <= FLAG_WORDS:
         return f"unknown flags {','.join(sorted(flags - FLAG_WORDS))[:80]}"
+    if words[5] not in ("connected", "disconnected") or not _is_number(words[3]) or not _is_number(words[4]):
+        return "times or link state are malformed"
     address, _, ports = words[1].rpartition(":")
     port, _, bus_port = ports.partition("@")
     if not _is_port(port) or not _is_port(bus_port or "0") or (address and not is_address(address)):
