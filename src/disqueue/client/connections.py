@@ -42,7 +42,7 @@ def version_arguments(kind: type) -> dict[str, Any]:
 
     `kind`: the class of the connections.
     """
-    known = {name for base in kind.__mro__ for name in inspect.signature(base.__init__).parameters}
+    known = {name for base in kind.__mro__ for name in inspect.signature(vars(base).get("__init__", object)).parameters}
     arguments: dict[str, Any] = {}
     if "driver_info" in known:
         arguments["driver_info"] = redis.DriverInfo(name="disqueue", lib_version=__version__)
