@@ -22,6 +22,9 @@ from disqueue.testing.server import wait_for
 
 from .conftest import Connect
 
+# What fails fails in the same way in both protocols.
+pytestmark = pytest.mark.parametrize("connect", ["sync-resp2", "async-resp3"], indirect=True)
+
 
 def in_background(function: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
     """Run it in a thread; the list gets what it returns or raises."""

@@ -91,6 +91,8 @@ class Keeper(LeaseKeeper):
         """Keep the job alive from now on."""
         with self._changed:
             lease = self.take(job)
+            if not self._client.background:
+                return
             if self._thread is None:
                 self._wakes_at = 0.0
                 self._thread = threading.Thread(target=self._run, name="disqueue-keeper", daemon=True)
@@ -115,9 +117,19 @@ class Keeper(LeaseKeeper):
                 if not self._wait_for_work():
                     self._thread = None
                     return
-                groups = self.due_by_node(self._client.clock())
-            for route, leases in groups:
-                self._prolong(route, leases)
+            self.prolong_due()
+
+    def next_due(self) -> float | None:
+        """When the next WORKING is to be sent; None if for none."""
+        with self._changed:
+            return self.book.next_due()
+
+    def prolong_due(self) -> None:
+        """Send the WORKINGs that are due. The thread does; where time does not pass by itself, whoever moves it does."""
+        with self._changed:
+            groups = self.due_by_node(self._client.clock())
+        for route, leases in groups:
+            self._prolong(route, leases)
 
     def _wait_for_work(self) -> bool:
         """Until a WORKING is due; False when there has been nothing to keep for a while, or the client closed."""

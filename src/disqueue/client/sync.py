@@ -53,6 +53,7 @@ class Client:
         self.serializer = serializer_for(serializer)
         self._transport: Transport = transport or NetworkTransport(self.settings)
         self.clock = self._transport.clock
+        self.background = self._transport.background
         self.flows = Flows(Router(endpoints, discover=self.settings.discover), self.settings.retry_for, self.clock)
         self.keeper = Keeper(self)
         self._route = Route()

@@ -24,7 +24,12 @@ UNUSABLE = (*CONNECTION_ERRORS, redis.InvalidResponse)
 
 
 class Transport(Protocol):
-    """What a `Client` needs of the outside."""
+    """What a `Client` needs of the outside.
+
+    `background`: time passes by itself, so that jobs are kept alive by a thread.
+    """
+
+    background: bool
 
     def exchange(self, endpoint: Endpoint, batch: Sequence[Request[Any]]) -> list[Any]:
         """Send, and read a reply each: a value or a `ReplyError`. Raises NotSentError, BrokenError."""
@@ -80,6 +85,7 @@ class NetworkTransport:
         self._pools: dict[Endpoint, _Pool] = {}
         self._lock = threading.Lock()
         self.clock = time.monotonic
+        self.background = True
 
     def _pool(self, endpoint: Endpoint) -> _Pool:
         pool = self._pools.get(endpoint)

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from disqueue.client.sync import Client
+from disqueue.testing.broker import MemoryBroker
 from disqueue.testing.server import Cluster, Server
+
+
+@pytest.fixture
+def disqueue_broker() -> MemoryBroker:
+    """A broker inside the process, with virtual time: see `disqueue.testing.MemoryBroker`."""
+    return MemoryBroker(virtual_time=True)
 
 
 @pytest.fixture(scope="session")
