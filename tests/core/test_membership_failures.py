@@ -140,4 +140,4 @@ def test_a_peer_that_never_takes_its_records_loses_its_link() -> None:
     for _ in range(4):
         first.run(first.membership.heartbeat.ping_all)
     assert not first.peer(second).link_up
-    assert "wait for the peer" in str(first.logged("link lost")[-1]["why"])
+    assert "does not keep up" in str(first.logged("link lost")[-1]["why"])

@@ -359,7 +359,7 @@ class Bus:
             records = [record for record in records if record.since <= peer.version]
         waiting = link.transport.buffered_bytes()
         if waiting > self.settings.buffer_bytes:
-            link.fail(f"{waiting} bytes wait for the peer, which is more than cluster-link-buffer-limit")
+            link.fail(f"the peer does not keep up: {waiting} bytes wait for it")
             return
         try:
             frames = encode_frames(records) if records else []
