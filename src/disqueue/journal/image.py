@@ -22,9 +22,7 @@ from disqueue.wire.journal_records import (
     RUN,
     SEGMENT_START,
     STATE,
-    JobRecord,
     RecordError,
-    StateRecord,
     decode_forgotten,
     decode_job,
     decode_state,
@@ -59,62 +57,60 @@ class Image:
         """Take in one record of `segment`; raises `RecordError`."""
         self.records += 1
         if kind == JOB:
-            self._apply_job(decode_job(data, start, end), segment)
+            self._apply_job(data, start, end, segment)
         elif kind == STATE:
-            self._apply_state(decode_state(data, start, end), segment)
+            self._apply_state(data, start, end, segment)
         elif kind == FORGOTTEN:
             self._apply_forgotten(data, start, end, segment)
         elif kind not in (PASS, SEGMENT_START) and kind < OPTIONAL_KINDS:
             self._apply_meta(kind, data[start:end])
 
-    def _apply_job(self, record: JobRecord, segment: Segment) -> None:
-        job_id = record.job_id
+    def _apply_job(self, data: bytes, start: int, end: int, segment: Segment) -> None:
+        fields = decode_job(data, start, end)
+        job_id, state, flags, nacks, deliveries, due_ms, order_ns, owners, confirmed = fields[:9]
+        ctime_ns, expires_ms, retry_s, delay_s, ttl_s, replicate, name, body = fields[9:]
         older = self.jobs.get(job_id)
         if older is not None:
             if older.journal_segment != segment.number:
                 self.table.unsettled.add(older.journal_segment)
             self._unaccount(older)
-        job = new_job(job_id, None, record.body, record.ctime_ns)
-        job.queue = cast(Any, self.names.setdefault(record.queue, record.queue))
-        job.expires_ms = record.expires_wall_ms
-        job.retry_s = record.retry_s
-        job.delay_s = record.delay_s
-        job.ttl_s = record.ttl_s
-        job.replicate = record.repl
-        job.state = record.state
-        job.flags = record.flags
-        job.nacks = record.nacks
-        job.deliveries = record.deliveries
-        job.due_ms = record.due_wall_ms
-        job.order_ns = record.order_ns
-        job.owners = record.owners
-        job.confirmed = record.confirmed
-        if self.renamed:
-            job.owners = self._translate(record.owners)
-            job.confirmed = self._translate(record.confirmed)
+        job = new_job(job_id, None, body, ctime_ns)
+        job.queue = cast(Any, self.names.setdefault(name, name))
+        job.expires_ms = expires_ms
+        job.retry_s = retry_s
+        job.delay_s = delay_s
+        job.ttl_s = ttl_s
+        job.replicate = replicate
+        job.state = state
+        job.flags = flags
+        job.nacks = nacks
+        job.deliveries = deliveries
+        job.due_ms = due_ms
+        job.order_ns = order_ns
+        job.owners = self._translate(owners) if self.renamed else owners
+        job.confirmed = self._translate(confirmed) if self.renamed else confirmed
         job.journal_segment = segment.number
         segment.jobs += 1
         segment.job_bytes += job_record_bytes(job)
         self.jobs[job_id] = job
 
-    def _apply_state(self, record: StateRecord, segment: Segment) -> None:
-        job = self.jobs.get(record.job_id)
+    def _apply_state(self, data: bytes, start: int, end: int, segment: Segment) -> None:
+        job_id, state, flags, nacks, deliveries, due_ms, order_ns, owners, confirmed = decode_state(data, start, end)
+        job = self.jobs.get(job_id)
         if job is None:
             return  # its job's segment went away after it was forgotten
-        job.state = record.state
-        job.flags = record.flags
-        job.nacks = record.nacks
-        job.deliveries = record.deliveries
-        job.due_ms = record.due_wall_ms
-        job.order_ns = record.order_ns
-        job.owners = record.owners
-        job.confirmed = record.confirmed
-        if self.renamed:
-            job.owners = self._translate(record.owners)
-            job.confirmed = self._translate(record.confirmed)
+        job.state = state
+        job.flags = flags
+        job.nacks = nacks
+        job.deliveries = deliveries
+        job.due_ms = due_ms
+        job.order_ns = order_ns
+        job.owners = self._translate(owners) if self.renamed else owners
+        job.confirmed = self._translate(confirmed) if self.renamed else confirmed
         if job.journal_state != segment.number:
             if job.journal_state:
-                self.table.by_number[job.journal_state].states -= 1
+                older = self.table.by_number[job.journal_state]
+                older.states -= 1
             job.journal_state = segment.number
             segment.states += 1
 

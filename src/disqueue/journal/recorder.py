@@ -216,7 +216,8 @@ class Recorder:
         number = job.journal_state
         if number != segment.number:
             if number:
-                self.table.by_number[number].states -= 1
+                old = self.table.by_number[number]
+                old.states -= 1
             segment.states += 1
             job.journal_state = segment.number
 
@@ -251,5 +252,6 @@ class Recorder:
             segment.job_bytes -= job_record_bytes(job)
             job.journal_segment = 0
         if job.journal_state:
-            self.table.by_number[job.journal_state].states -= 1
+            segment = self.table.by_number[job.journal_state]
+            segment.states -= 1
             job.journal_state = 0

@@ -1,5 +1,7 @@
 # C types of journal_records.py.
 
+cimport cython
+
 cdef int _PASS_BYTES
 cdef int _START_BYTES
 cdef int _STATE_BYTES
@@ -16,6 +18,7 @@ cdef object _FORGOTTEN_PAYLOAD
 cdef list _SMALL_MASKS
 cdef object crc32c
 
+@cython.locals(checksum="unsigned int")
 cdef void _seal(bytearray buffer, long long base, bytes record) except *
 cpdef void append_record(bytearray buffer, long long base, int kind, bytes payload) except *
 cpdef void append_pass(
@@ -23,10 +26,12 @@ cpdef void append_pass(
 ) except *
 cpdef void append_start(bytearray buffer, long long base, long long previous_segment, long long previous_end) except *
 cpdef bytes mask_bytes(object mask)
+@cython.locals(owner_bytes=bytes, confirmed_bytes=bytes)
 cpdef void append_state(
     bytearray buffer, long long base, bytes job_id, int state, int flags, long long nacks, long long deliveries,
     long long due_wall_ms, long long order_ns, object owners, object confirmed
 ) except *
+@cython.locals(owner_bytes=bytes, confirmed_bytes=bytes)
 cpdef void append_job(
     bytearray buffer, long long base, bytes job_id, int state, int flags, long long nacks, long long deliveries,
     long long due_wall_ms, long long order_ns, object owners, object confirmed, long long ctime_ns,
@@ -49,11 +54,17 @@ cdef class RecordScanner:
     cdef public Py_ssize_t needed
 
     cpdef void feed(self, bytes data, long long offset) except *
+    @cython.locals(at=Py_ssize_t, left=Py_ssize_t, end=Py_ssize_t, length="unsigned int", checksum="unsigned int")
     cpdef int advance(self) except 0
     cpdef bytes payload(self)
 
 
 cpdef object decode_mask(bytes data, Py_ssize_t start, Py_ssize_t size)
-cpdef object decode_state(bytes data, Py_ssize_t start, Py_ssize_t end)
-cpdef object decode_job(bytes data, Py_ssize_t start, Py_ssize_t end)
-cpdef object decode_forgotten(bytes data, Py_ssize_t start, Py_ssize_t end)
+@cython.locals(fields=tuple, owner_size=Py_ssize_t, confirmed_size=Py_ssize_t, at=Py_ssize_t)
+cpdef tuple decode_state(bytes data, Py_ssize_t start, Py_ssize_t end)
+@cython.locals(
+    fields=tuple, owner_size=Py_ssize_t, confirmed_size=Py_ssize_t, at=Py_ssize_t, queue_at=Py_ssize_t, body_at=Py_ssize_t,
+    body_end=Py_ssize_t
+)
+cpdef tuple decode_job(bytes data, Py_ssize_t start, Py_ssize_t end)
+cpdef tuple decode_forgotten(bytes data, Py_ssize_t start, Py_ssize_t end)

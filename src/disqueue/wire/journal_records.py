@@ -303,42 +303,6 @@ class RecordScanner:
         return self.data[self.start : self.end]
 
 
-class StateRecord(NamedTuple):
-    """A job's changing state, as in `append_state`."""
-
-    job_id: bytes
-    state: int
-    flags: int
-    nacks: int
-    deliveries: int
-    due_wall_ms: int
-    order_ns: int
-    owners: int
-    confirmed: int
-
-
-class JobRecord(NamedTuple):
-    """All of a job, as in `append_job`."""
-
-    job_id: bytes
-    state: int
-    flags: int
-    nacks: int
-    deliveries: int
-    due_wall_ms: int
-    order_ns: int
-    owners: int
-    confirmed: int
-    ctime_ns: int
-    expires_wall_ms: int
-    retry_s: int
-    delay_s: int
-    ttl_s: int
-    repl: int
-    queue: bytes
-    body: bytes
-
-
 class PassRecord(NamedTuple):
     """The mark that begins a pass."""
 
@@ -354,35 +318,43 @@ def decode_mask(data: bytes, start: int, size: int) -> int:
     return int.from_bytes(data[start : start + size], "little")
 
 
-def decode_state(data: bytes, start: int, end: int) -> StateRecord:
-    """Return the state in a payload."""
+def decode_state(data: bytes, start: int, end: int) -> tuple[bytes, int, int, int, int, int, int, int, int]:
+    """Return the state in a payload: id, state, flags, nacks, deliveries, due_wall_ms, order_ns, owners, confirmed."""
     if end - start < _STATE_BYTES:
         raise RecordError("a state record is too short")
-    job_id, state, flags, nacks, deliveries, due, order_ns, owner_size, confirmed_size = _STATE_PAYLOAD.unpack_from(data, start)
+    fields = _STATE_PAYLOAD.unpack_from(data, start)
+    owner_size = fields[7]
+    confirmed_size = fields[8]
     at = start + _STATE_BYTES
     if at + owner_size + confirmed_size > end:
         raise RecordError("the sets of nodes in a state record are longer than the record")
     owners = decode_mask(data, at, owner_size)
     confirmed = decode_mask(data, at + owner_size, confirmed_size)
-    return StateRecord(job_id, state, flags, nacks, deliveries, due, order_ns, owners, confirmed)
+    return (*fields[:7], owners, confirmed)  # type: ignore[return-value]
 
 
-def decode_job(data: bytes, start: int, end: int) -> JobRecord:
-    """Return the job in a payload. What follows its body belongs to later versions and is passed over."""
+def decode_job(
+    data: bytes, start: int, end: int
+) -> tuple[bytes, int, int, int, int, int, int, int, int, int, int, int, int, int, int, bytes, bytes]:
+    """Return the job in a payload.
+
+    Like `decode_state`, and then ctime_ns, expires_wall_ms, retry_s, delay_s, ttl_s, repl, queue, body. What follows the body
+    belongs to later versions and is passed over.
+    """
     if end - start < _JOB_BYTES:
         raise RecordError("a job record is too short")
     fields = _JOB_PAYLOAD.unpack_from(data, start)
     owner_size = fields[7]
     confirmed_size = fields[8]
-    queue_at = start + _JOB_BYTES + owner_size + confirmed_size
+    at = start + _JOB_BYTES
+    queue_at = at + owner_size + confirmed_size
     body_at = queue_at + fields[15]
     body_end = body_at + fields[16]
     if body_end > end:
         raise RecordError("the queue name and the body in a job record are longer than the record")
-    owners = decode_mask(data, start + _JOB_BYTES, owner_size)
-    confirmed = decode_mask(data, start + _JOB_BYTES + owner_size, confirmed_size)
-    queue = data[queue_at:body_at]
-    return JobRecord._make((*fields[:7], owners, confirmed, *fields[9:15], queue, data[body_at:body_end]))
+    owners = decode_mask(data, at, owner_size)
+    confirmed = decode_mask(data, at + owner_size, confirmed_size)
+    return (*fields[:7], owners, confirmed, *fields[9:15], data[queue_at:body_at], data[body_at:body_end])  # type: ignore[return-value]
 
 
 def decode_forgotten(data: bytes, start: int, end: int) -> tuple[bytes, int]:

@@ -1,0 +1,11 @@
+cimport cython
+from disqueue.core.job cimport Job
+from disqueue.core.node cimport Node
+from disqueue.core.queue cimport Queue
+
+cdef int ACKED, ACTIVE, DELAYED, DELIVERED, HELD, PLACEHOLDER, QUEUED
+
+@cython.locals(state=int, queue=Queue, delayed=int)
+cpdef bint restore_job(Node node, Job job, bytes name) except -1
+cdef _restore_ack(Node node, Job job)
+cdef _restore_held(Node node, Job job)

@@ -1,0 +1,33 @@
+# C types of image.py.
+
+cimport cython
+from disqueue.core.job cimport Job, new_job
+from disqueue.journal.segments cimport Segment, SegmentTable
+from disqueue.wire.journal_records cimport decode_forgotten, decode_job, decode_state
+
+cdef int FORGOTTEN, FORGOTTEN_RECORD_BYTES, JOB, JOB_RECORD_BYTES, OPTIONAL_KINDS, PASS, SEGMENT_START, STATE
+
+cpdef long long job_record_bytes(Job job)
+
+
+cdef class Image:
+    cdef public SegmentTable table
+    cdef public object slot_of
+    cdef public list slots
+    cdef public bint renamed
+    cdef public dict jobs
+    cdef public dict names
+    cdef public dict pauses
+    cdef public object run
+    cdef public object closed
+    cdef public long long records
+
+    cpdef apply(self, int kind, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)
+    @cython.locals(older=Job, job=Job, fields=tuple, job_id=bytes, body=bytes)
+    cdef _apply_job(self, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)
+    @cython.locals(job=Job, older=Segment)
+    cdef _apply_state(self, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)
+    @cython.locals(job=Job)
+    cdef _apply_forgotten(self, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)
+    @cython.locals(segment=Segment)
+    cdef _unaccount(self, Job job)
