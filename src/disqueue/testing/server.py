@@ -114,7 +114,7 @@ class Server:
         log = (self.directory / "server.log").open("ab")
         arguments = [*server_command(), "--port", str(self.port), "--dir", str(self.directory), *self.options]
         with log:
-            self._process = subprocess.Popen(arguments, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.directory)
+            self._process = subprocess.Popen(arguments, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         try:
             wait_for(self._answers, f"server on port {self.port} answers", START_TIMEOUT_S)
         except TimeoutError as error:
