@@ -163,9 +163,9 @@ class Replication(Peers):
         self.register(job)
         targets = self._choose_targets(job, copying, wanted)
         job.waiter = copying
-        self._copy_to(job, targets)
         self._plan_step(copying, targets)
         self.begin_life(job)
+        self._copy_to(job, targets)  # after its life has begun: the copies are told what is left of the delay
         client.reply.status(job.id)
 
     def _add_elsewhere(self, client: Client, job: Job, copying: Copying, wanted: int) -> None:
@@ -321,11 +321,12 @@ class Replication(Peers):
     def cancel_add(self, client: Client) -> None:
         """The producer has gone."""
         job: Job | None = client.pending_job
+        client.pending_job = None
         if job is not None and job.state == WAIT_REPL:
             copying: Copying = job.waiter
             copying.client = None
-            client.pending_job = None
             self._fail_add(job, b"")
+        self.unblock(client)
 
     # -- the other side
 

@@ -1,0 +1,54 @@
+"""Who watches a run: the interface between the simulated shell and the checkers. This one does nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from disqueue.core.job import Job
+    from disqueue.core.queue import Queue
+    from disqueue.simulation.cluster import Cluster
+    from disqueue.simulation.connection import ClientConnection, Request
+    from disqueue.simulation.process import Process
+    from disqueue.simulation.replies import Reply
+
+
+class JournalPort:
+    """The journal port of a node: hears of every job that the node takes, changes and forgets."""
+
+    def job_added(self, job: Job) -> None: ...
+    def job_changed(self, job: Job) -> None: ...
+    def job_forgotten(self, job: Job) -> None: ...
+    def queue_changed(self, queue: Queue) -> None: ...
+    def node_changed(self) -> None: ...
+    def figures(self) -> dict[str, object]:
+        """Nothing for INFO: this is no journal."""
+        return {}
+
+
+class Observer:
+    """Hears of what happens; raises `Violation` for what must not."""
+
+    cluster: Cluster
+
+    def journal_of(self, process: Process) -> JournalPort | None:
+        """Return the journal port for a new process."""
+        return JournalPort()
+
+    def request_started(self, connection: ClientConnection, request: Request) -> None:
+        """A node is about to execute a request."""
+
+    def reply_left(self, connection: ClientConnection, request: Request | None, reply: Reply) -> None:
+        """A node has sent a reply; `request` is None for one that nobody asked for."""
+
+    def connection_ended(self, connection: ClientConnection) -> None:
+        """A client is gone."""
+
+    def pass_ended(self, process: Process) -> None:
+        """A pass of a node is over."""
+
+    def process_ended(self, process: Process) -> None:
+        """A node's process was killed; its memory is lost."""
+
+    def process_failed(self, process: Process, error: Exception) -> None:
+        """A node raised an exception."""
