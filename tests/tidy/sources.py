@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -10,16 +12,31 @@ LEFT_OUT = {"build", "dist", "node_modules", "__pycache__"}
 TEXT = {".py", ".pyx", ".pxi", ".pxd", ".md", ".toml", ".sh", ".txt", ".json", ".mjs", ".yml", ".yaml", ".cfg", ""}
 
 
+@cache
+def text_of(path: Path) -> str:
+    """What stands in a file."""
+    return path.read_text()
+
+
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """The syntax tree of a Python file, flat."""
+    return list(ast.walk(ast.parse(text_of(path))))
+
+
+@cache
 def modules() -> list[Path]:
     """All Python and Cython modules of the package."""
     return sorted(path for suffix in ("py", "pyx") for path in SOURCES.rglob(f"*.{suffix}"))
 
 
+@cache
 def python_files() -> list[Path]:
     """All Python and Cython files: the package, the tests, the benchmarks and what builds them."""
     return [path for path in text_files() if path.suffix in (".py", ".pyx", ".pxi")]
 
 
+@cache
 def text_files() -> list[Path]:
     """All files that people write."""
     found: list[Path] = []

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.tidy.sources import SOURCES, modules, shown
+from tests.tidy.sources import SOURCES, modules, nodes_of, shown, text_of
 
 # What each package may import beside itself; docs/architecture.md explains it.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -54,12 +54,11 @@ CYTHON_IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+c?import|c?import\s+([\w.]
 
 def imported(path: Path) -> Iterator[str]:
     """The absolute names of the modules that a file imports, at the top or inside of functions."""
-    text = path.read_text()
     if path.suffix != ".py":
-        for match in CYTHON_IMPORT.finditer(text):
+        for match in CYTHON_IMPORT.finditer(text_of(path)):
             yield match[1] or match[2]
         return
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

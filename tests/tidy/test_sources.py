@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.tidy.sources import ROOT, SOURCES, modules, python_files, shown, text_files
+from tests.tidy.sources import ROOT, SOURCES, modules, nodes_of, python_files, shown, text_files, text_of
 
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 70
@@ -22,14 +22,14 @@ def python_functions(path: Path) -> list[tuple[str, int, int]]:
     """Name, line and number of lines of every function."""
     return [
         (node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1)
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
 
 
 def cython_functions(path: Path) -> list[tuple[str, int, int]]:
     """The same for Cython, by indentation: a function ends where a line stands as far left as its head."""
-    lines = path.read_text().splitlines()
+    lines = text_of(path).splitlines()
     found = []
     for start, line in enumerate(lines):
         match = CYTHON_FUNCTION.match(line)
@@ -46,9 +46,7 @@ def cython_functions(path: Path) -> list[tuple[str, int, int]]:
 
 
 def test_files_are_short() -> None:
-    long = [
-        f"{shown(path)}: {count}" for path in python_files() if (count := len(path.read_text().splitlines())) > MAX_FILE_LINES
-    ]
+    long = [f"{shown(path)}: {count}" for path in python_files() if (count := len(text_of(path).splitlines())) > MAX_FILE_LINES]
     assert not long, "\n".join(long)
 
 
@@ -65,7 +63,7 @@ def test_nothing_is_left_for_later() -> None:
         f"{shown(path)}:{number}"
         for path in text_files()
         if path != HERE
-        for number, line in enumerate(path.read_text().splitlines(), 1)
+        for number, line in enumerate(text_of(path).splitlines(), 1)
         if UNFINISHED.search(line)
     ]
     assert not wrong, "\n".join(wrong)
@@ -76,7 +74,7 @@ def test_no_path_of_one_machine() -> None:
         f"{shown(path)}:{number}: {line.strip()[:100]}"
         for path in text_files()
         if path != HERE
-        for number, line in enumerate(path.read_text().splitlines(), 1)
+        for number, line in enumerate(text_of(path).splitlines(), 1)
         if MACHINE_PATHS.search(line)
     ]
     assert not wrong, "\n".join(wrong)
@@ -87,7 +85,7 @@ def test_the_broker_does_not_print() -> None:
         f"{shown(path)}:{node.lineno}"
         for path in modules()
         if path.suffix == ".py" and path.relative_to(SOURCES).parts[0] in SILENT_PACKAGES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.Name) and node.id == "print"
     ]
     assert not wrong, "\n".join(wrong)
