@@ -12,9 +12,9 @@ cdef class Job(Timed):
     cdef public long long order_ns
     cdef public long long expires_ms
     cdef public long long due_ms
-    cdef public int ttl_s
-    cdef public int retry_s
-    cdef public int delay_s
+    cdef public long long ttl_s
+    cdef public long long retry_s
+    cdef public long long delay_s
     cdef public unsigned short replicate
     cdef public unsigned short nacks
     cdef public unsigned short deliveries
