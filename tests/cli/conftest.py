@@ -14,6 +14,7 @@ from disqueue.cli.nodes import SERVER_COMMAND, LocalNode, free_ports, stop_all
 from tests.cli.fake_server import Answer, FakeServer
 
 RUN_TIMEOUT_S = 60
+ROOT = Path(__file__).parents[2]
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 

@@ -17,6 +17,7 @@ from disqueue.cli.cluster_local import run_local
 from disqueue.cli.connection import Connection, Target
 from disqueue.cli.membership import ask, wait_for
 from disqueue.cli.nodes import LocalNode, free_ports
+from tests.cli.conftest import ROOT
 from tests.cli.fake_server import Answer, FakeServer, answers
 
 Nodes = Callable[[int], list[LocalNode]]
@@ -201,7 +202,11 @@ def test_local_nodes_run_until_a_signal(tmp_path: Path, number: signal.Signals) 
     ports = free_ports(2)
     port = ports[0] if ports[1] == ports[0] + 1 else _two_in_a_row()
     process = subprocess.Popen(
-        [sys.executable, "-c", _LOCAL, str(port), str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", _LOCAL, str(port), str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     )
     assert process.stdout is not None
     lines = []

@@ -10,7 +10,7 @@ import pytest
 
 from disqueue.cli.demo import KINDS, run, run_demo
 from disqueue.cli.demo_ledger import Kind
-from tests.cli.conftest import server_command
+from tests.cli.conftest import ROOT, server_command
 
 # One job of each kind that needs waiting would do; these are the demo's own kinds, made smaller.
 SMALL = (
@@ -61,6 +61,7 @@ def test_it_stops_cleanly(number: signal.Signals) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        cwd=ROOT,
     )
     assert process.stdout is not None
     for line in process.stdout:

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from disqueue.cli.nodes import LocalNode, server_environment
-from tests.cli.conftest import Run
+from tests.cli.conftest import ROOT, Run
 
-ROOT = Path(__file__).parents[2]
 DOCUMENTS = ("README.md", "docs/cli.md")
 JOB_ID = re.compile(r"D-[0-9a-f]{8}-[A-Za-z0-9+/]{24}-[0-9a-f]{4}")
 
