@@ -19,6 +19,7 @@ from disqueue.commands.statistics import Statistics
 from disqueue.config.configuration import Configuration
 from disqueue.config.kinds import Value
 from disqueue.core.client import Client
+from disqueue.journal.runtime import JournalRuntime
 
 if TYPE_CHECKING:
     from disqueue.core.node import Node
@@ -48,6 +49,7 @@ class Broker:
         self.statistics = Statistics()
         self.slow_log = SlowLog()
         self.latency = LatencyMonitor()
+        self.journal: JournalRuntime | None = None
         self.run_id = binascii.hexlify(node.entropy(20))
         self.started_ms = node.now_ms
         self.dispatcher = Dispatcher(self, COMMANDS)

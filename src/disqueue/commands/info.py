@@ -106,12 +106,12 @@ def _queues(broker: Broker) -> Fields:
 
 
 def _persistence(broker: Broker) -> Fields:
-    journal = broker.node.journal
+    journal = broker.journal
     figures = journal.figures() if journal is not None else {}
     defaults: tuple[tuple[str, object], ...] = (
         ("loading", int(bool(broker.dispatcher.loading))),
-        ("aof_enabled", int(journal is not None)),
-        ("aof_state", "on" if journal is not None else "off"),
+        ("aof_enabled", 0),
+        ("aof_state", "off"),
         ("aof_rewrite_in_progress", 0),
         ("aof_rewrite_scheduled", 0),
         ("aof_last_rewrite_time_sec", -1),

@@ -34,7 +34,7 @@ def shutdown(broker: Broker, client: Client, args: list[bytes]) -> None:
 
 def bgrewriteaof(broker: Broker, client: Client, args: list[bytes]) -> None:
     """`BGREWRITEAOF`: compact the journal; without a journal there is nothing to do, which is fine."""
-    journal = broker.node.journal
+    journal = broker.journal
     reason = journal.compact() if journal is not None else ""
     if reason:
         client.reply.error(b"ERR " + reason.encode())
@@ -74,7 +74,7 @@ def _structsize(broker: Broker, client: Client, args: list[bytes]) -> None:
 
 
 def _loadaof(broker: Broker, client: Client, args: list[bytes]) -> None:
-    journal = broker.node.journal
+    journal = broker.journal
     reason = journal.reload() if journal is not None else "there is no journal: CONFIG SET appendonly yes makes one"
     if reason:
         client.reply.error(b"ERR " + reason.encode())

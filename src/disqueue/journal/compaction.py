@@ -77,6 +77,8 @@ class Compactor:
         self._loading = False
         self._wait_for = (0, 0)
         self._retry_at_ms = 0
+        self._refused: set[int] = set()
+        """Segments whose accounts turned out wrong: they stay, and are not looked at again by this process."""
 
     # -- on demand
 
@@ -146,7 +148,11 @@ class Compactor:
 
     def _candidates(self) -> list[Segment]:
         active = self.table.active.number
-        return [segment for number, segment in self.table.by_number.items() if number != active and segment.settled]
+        return [
+            segment
+            for number, segment in self.table.by_number.items()
+            if number != active and segment.settled and number not in self._refused
+        ]
 
     def _unsettled(self) -> Segment | None:
         """Return the oldest segment of which a compaction began: copies of its jobs may stand in newer ones of the kind."""
@@ -281,7 +287,8 @@ class Compactor:
         if self.writer.busy:
             return
         if source.jobs or source.states:
-            self._fail(f"segment {source.number} holds {source.jobs} jobs that were not found in it")
+            self._refused.add(source.number)
+            self._fail(f"segment {source.number} is kept: {source.jobs} jobs that should be in it were not found")
             return
         self._drop(source)
 

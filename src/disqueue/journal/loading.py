@@ -11,8 +11,8 @@ from disqueue.core.queue import PAUSED_IN, PAUSED_OUT
 from disqueue.core.restoring import restore_job, slot_of
 from disqueue.journal.disk import Disk
 from disqueue.journal.image import Image
+from disqueue.journal.recorder import Recorder
 from disqueue.journal.recovery import Cut, Recovery, load_truncated_refused
-from disqueue.journal.segments import SegmentTable
 from disqueue.journal.writer import ALWAYS
 
 RESTORE_STEP = 2000
@@ -33,18 +33,17 @@ class Loaded:
 
 
 class Loading:
-    """One load. Call `step` until it returns True; `table` and `leftover` are for who writes on."""
+    """One load. Call `step` until it returns True; `recorder` hears of the jobs of the journal that the node does not keep."""
 
-    def __init__(self, disk: Disk, node: Node, truncated: bool) -> None:
+    def __init__(self, disk: Disk, node: Node, recorder: Recorder, truncated: bool) -> None:
         self.disk = disk
         self.node = node
+        self.recorder = recorder
         self.truncated = truncated
-        self.table = SegmentTable(node.node_id)
+        self.table = recorder.table
         self.image = Image(self.table, self._slot_of)
         self.recovery = Recovery(disk, node.node_id, self.image, self.table)
         self.result = Loaded()
-        self.leftover: list[Job] = []
-        """Jobs of the journal that the node does not keep: their end is still to be written."""
         self._jobs: list[Job] | None = None
         self._restored = 0
         self._doubtful = False
@@ -111,11 +110,11 @@ class Loading:
             job.due_ms += offset_ms
         if job.retry_s == 0 and job.state in (ACTIVE, QUEUED) and not job.flags & DELIVERED and self._is_doubtful(job):
             self.result.withheld += 1
-            self.leftover.append(job)
+            self.recorder.job_forgotten(job)
         elif restore_job(node, job, name):
             self.result.jobs += 1
         else:
-            self.leftover.append(job)
+            self.recorder.job_forgotten(job)
 
     def _is_doubtful(self, job: Job) -> bool:
         return self._doubtful or max(job.journal_segment, job.journal_state) <= self.table.doubtful

@@ -104,8 +104,10 @@ class JournalRuntime:
         """Begin to load what is on the disk into the node; go on with `load_step`. Raises `JournalError`."""
         with self._plain_errors():
             self._lock()
-            self._loading = Loading(self.disk, self.node, self.settings.load_truncated)
+            self._adopt(SegmentTable(self.node.node_id))
+            self._loading = Loading(self.disk, self.node, self.recorder, self.settings.load_truncated)
         self.state = LOADING
+        self.node.journal = self.recorder  # a job may expire while others are still read
 
     def load_step(self) -> bool:
         """Do a piece of loading; True when it is done. Raises `JournalError`."""
@@ -115,6 +117,7 @@ class JournalRuntime:
         if done:
             self.loaded = self._loading.result
             self.state = LOADED
+            self.node.journal = None
             self._tell_loaded()
         return done
 
@@ -181,7 +184,6 @@ class JournalRuntime:
             if loading is not None:
                 if loading.recovery.manifest is not None:
                     settle(self.disk, loading.recovery)
-                self._adopt(loading.table)
             else:
                 self._adopt(self._fresh_table())
                 self._building = 0
@@ -194,9 +196,6 @@ class JournalRuntime:
         append_start(self._first, self.writer.place(), previous.number, previous.size if previous.number else 0)
         if loading is None:
             self.recorder.first_segment = segment.number
-        else:
-            for job in loading.leftover:
-                self.recorder.job_forgotten(job)
         self._loading = None
         self.error = ""
         self.state = ON
@@ -398,6 +397,7 @@ class JournalRuntime:
         table = self.table
         compactor = self.compactor
         return {
+            "loading_loaded_perc": f"{self.progress() * 100:.2f}",
             "aof_enabled": int(self.state == ON),
             "aof_state": "wait-rewrite" if self._building >= 0 else self.state,
             "aof_rewrite_in_progress": int(compactor.rewriting()),

@@ -20,6 +20,7 @@ from disqueue.core.node import Node
 from disqueue.core.settings import Settings
 from disqueue.server import listeners, logs, process
 from disqueue.server.cluster import Cluster
+from disqueue.server.journal import ServerJournal
 from disqueue.server.shell import Shell
 
 USAGE = """\
@@ -98,9 +99,11 @@ async def _main(configuration: Configuration, sockets: list[socket.socket], clus
     node.log = logs.log_event
     shell = Shell(node, configuration)
     cluster.attach(shell)
+    journal = shell.journal = ServerJournal(shell, configuration)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_log_exception)
     await shell.start(sockets)
+    await journal.load()
     await cluster.start(shell)
     _handle_signals(loop, shell, log)
     for remark in configuration.remarks:

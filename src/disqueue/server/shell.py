@@ -23,6 +23,7 @@ from disqueue.wire.resp import ParserLimits
 
 if TYPE_CHECKING:
     from disqueue.core.node import Node
+    from disqueue.server.journal import ServerJournal
 
 DRAIN_S = 1.0
 """How long a peer that was sent an error may take to read it: closing at once while it still sends would destroy the error."""
@@ -76,7 +77,8 @@ class Shell:
         self.servers: list[asyncio.Server] = []
         self.restart_wanted = False
         self.end_of_pass: list[Callable[[], None]] = []
-        """Called after the node's own end of pass and before clients get their replies: journal, links to peers."""
+        """Called after the journal is written and before clients get their replies: links to peers."""
+        self.journal: ServerJournal | None = None
         self.limits = ParserLimits()
         self.max_clients = 0
         self.output_limit = OutputLimit(0, 0, 0)
@@ -148,6 +150,8 @@ class Shell:
         """End: no new connections, what was written is sent, the rest is cut."""
         for server in self.servers:
             server.close()
+        if self.journal is not None:
+            self.journal.stop()
         for connection in list(self.connections.values()):
             connection.flush()
             if connection.transport is not None:
@@ -168,6 +172,8 @@ class Shell:
         """All events of a pass are handled: journal, then peers, then clients; then sleep until the next deadline."""
         try:
             self.node.end_pass()
+            if self.journal is not None and not self.journal.end_pass():
+                self._withhold()
             for hook in self.end_of_pass:
                 hook()
         finally:
@@ -179,6 +185,20 @@ class Shell:
             if self.waiting:
                 self.loop.call_soon(self._turns)
             self._arm()
+
+    def _withhold(self) -> None:
+        """The journal could not be written: what this pass promised must not leave the process, so who waits for it is cut off.
+
+        Whether it is done is not known to those then, as after a crash.
+        """
+        for connection in self.dirty:
+            if connection.writer.size:
+                connection.writer.take()
+                connection.client.close_asap = True
+        members = self.node.members
+        for peer in list(members.peers):
+            if peer.outbox:
+                members.drop_link(peer)
 
     def _housekeeping(self) -> None:
         now_ms = self.now_ms
@@ -223,6 +243,8 @@ class Shell:
     def _arm(self) -> None:
         """Sleep until the next deadline; a timer that fires a little early costs less than moving it each time."""
         deadlines = [ms for ms in (self.node.next_deadline_ms(), self.idle.next_ms(), self.paused_until_ms or -1) if ms >= 0]
+        if self.journal is not None and (journal_ms := self.journal.next_deadline_ms()) >= 0:
+            deadlines.append(journal_ms)
         if not deadlines:
             return
         deadline_ms = min(deadlines)
@@ -412,6 +434,9 @@ class Shell:
 
     def shutdown(self, rewrite: bool) -> str:
         """Begin an orderly end; return why not, or ""."""
+        reason = self.journal.save_for_shutdown() if rewrite and self.journal is not None else ""
+        if reason:
+            return reason
         logs.log_event("notice", "shutting down")
         self.loop.call_soon(self.stop)
         return ""
