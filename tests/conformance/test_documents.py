@@ -9,6 +9,7 @@ import pytest
 
 from . import documents
 from .differences import DIFFERENCES
+from .socket_session import SocketSession
 
 
 @pytest.mark.parametrize("name", documents.TABLES)
@@ -28,3 +29,20 @@ def test_every_difference_has_a_test() -> None:
         key for path in sources for key in re.findall(r"\[?differs(?::|\(\"| ) ?([a-z0-9-]+)", path.read_text(encoding="utf-8"))
     }
     assert set(DIFFERENCES) - used == set()
+
+
+def test_log_lines_of_the_document_are_in_the_sources() -> None:
+    text = (documents.DOCS / "operations.md").read_text(encoding="utf-8")
+    table = text.split("| Event |", 1)[1]
+    sources = "".join(path.read_text(encoding="utf-8") for path in (documents.DOCS.parent / "src").rglob("*.py"))
+    built = ("node suspected", "node failed", "nodes.conf is damaged")
+    for event in re.findall("`([^`]+)`", "\n".join(line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))):
+        assert event in sources or event.startswith(built), event
+
+
+def test_fields_of_the_document_are_in_info(session: SocketSession) -> None:
+    text = (documents.DOCS / "operations.md").read_text(encoding="utf-8")
+    table = text.split("| Field |", 1)[1].split("\n\n", 1)[0]
+    fields = set(re.findall("`([a-z_]+_[a-z_]+)`", "\n".join(line.split("|")[1] for line in table.splitlines()[2:])))
+    shown = set(re.findall(r"\n([a-z_]+):", session.connection("A").call("INFO", "all").data.decode()))
+    assert fields - shown <= {"aof_last_error", "aof_current_size", "aof_live_size", "aof_segments"}
