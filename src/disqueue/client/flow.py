@@ -312,6 +312,8 @@ class _Work:
 
     def portion(self) -> list[int]:
         """The next pending requests that go out together."""
+        if len(self.pending) == 1:
+            return self.pending
         size = 0
         portion: list[int] = []
         for index in self.pending[:BATCH_REQUESTS]:
