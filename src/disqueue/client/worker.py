@@ -264,7 +264,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--nodes", action="append", metavar="URL", help="disque://host:port,… (default: DISQUEUE_URL, or local)")
     parser.add_argument("--serializer", choices=sorted(BY_NAME), default="bytes", help="how job.data is decoded (default bytes)")
     parser.add_argument("--idle-timeout", type=float, metavar="SECONDS", help="end when no job came for this long")
-    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
+    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error", "critical"), default="info")
     parser.add_argument("--exec", nargs=argparse.REMAINDER, metavar="COMMAND", help="run this command; takes all that follows")
     return parser
 
