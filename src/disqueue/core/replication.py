@@ -79,7 +79,7 @@ class Replication(Peers):
         if replicate == 0:
             replicate = self._default_copies(retry_s, external)
         wanted = replicate if external else replicate - 1
-        if wanted > 0 and wanted > len(self.members.reachable):
+        if wanted > 0 and wanted > len(self.members.reachable) and wanted > self._hopeful_nodes():
             client.reply.error(self._too_few_nodes(wanted, external))
             return
         queue = self.queues.get(name)
@@ -134,6 +134,10 @@ class Replication(Peers):
         if not external:
             nodes += 1
         return max(1, min(DEFAULT_COPIES, nodes))
+
+    def _hopeful_nodes(self) -> int:
+        """Count the nodes that may take a copy before the producer's timeout: a link that has just broken may come back."""
+        return sum(not (peer.suspected or peer.failed or peer.leaving) for peer in self.members.peers)
 
     def _too_few_nodes(self, wanted: int, external: bool) -> bytes:
         if external and wanted - 1 == len(self.members.reachable):
