@@ -31,7 +31,7 @@ cdef class Dispatcher:
     cdef bint guarded
     cdef public bint memory_limited
     cdef public long long slow_us
-    cdef long long mark_us
+    cdef readonly long long mark_us
 
     cdef _add_name(self, bytes name, Entry entry)
     cpdef add_monitor(self, Client client)

@@ -19,6 +19,7 @@ cdef class Registry:
     cdef public object journal
     cdef public long long now_ms
     cdef public long long wall_ms
+    cdef public long long grace_ms
     cdef public long long last_ctime_ns
     cdef public JobTable jobs
     cdef public dict queues
@@ -38,6 +39,7 @@ cdef class Registry:
 
     cpdef begin_pass(self, long long now_ms, long long wall_ms)
     cpdef advance(self)
+    @cython.locals(deadline_ms="long long")
     cpdef long long next_deadline_ms(self)
     cpdef timer_fired(self, Timed timed)
     cpdef long long next_ctime_ns(self)

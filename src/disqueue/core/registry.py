@@ -49,6 +49,8 @@ class Registry:
         self.journal: Any = None
         self.now_ms = 0
         self.wall_ms = 0
+        self.grace_ms = 0
+        """Timers fire this much after their deadline: 1 where the clock is cut to whole milliseconds, so that none is early."""
         self.last_ctime_ns = 0
         self.jobs = JobTable()
         self.queues: dict[bytes, Queue] = {}
@@ -76,12 +78,13 @@ class Registry:
 
     def advance(self) -> None:
         """Fire the timers that are due, a bounded number; `next_deadline_ms()` says whether more are."""
-        for timed in self.timers.pop_due(self.now_ms, TIMERS_A_PASS):
+        for timed in self.timers.pop_due(self.now_ms - self.grace_ms, TIMERS_A_PASS):
             self.timer_fired(timed)
 
     def next_deadline_ms(self) -> int:
         """Return the monotonic time at which `advance` has something to do, or -1."""
-        return self.timers.next_ms()
+        deadline_ms = self.timers.next_ms()
+        return deadline_ms + self.grace_ms if deadline_ms >= 0 else deadline_ms
 
     def timer_fired(self, timed: Timed) -> None:
         """Handle one due timer; higher layers know what can be one."""

@@ -189,7 +189,7 @@ class Scheduler(Registry):
             self.queued_jobs -= 1
             job.state = ACTIVE
             job.due_ms = 0
-            if job.expires_ms > self.now_ms:
+            if job.expires_ms > self.now_ms - self.grace_ms:
                 queue.used_ms = self.now_ms
                 queue.jobs_out += 1
                 return job

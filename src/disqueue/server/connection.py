@@ -116,6 +116,7 @@ class Connection:
         left = REQUESTS_A_TURN
         dispatcher = self.dispatcher
         dispatcher.mark()
+        shell.read_clock(dispatcher.mark_us)
         while True:
             if left == 0 or self.writer.size >= REPLY_BYTES_A_TURN:
                 shell.give_turn(self)
