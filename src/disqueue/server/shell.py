@@ -327,15 +327,15 @@ class Shell:
         self._mark_dirty(connection)
 
     def close_politely(self, connection: Connection) -> None:
-        """Close after the last reply; a peer that still sends gets time to read it."""
+        """Close after the last reply; a peer that still sends gets time to read it, one that never reads is cut."""
         transport = connection.transport
         assert transport is not None
         if self.draining >= DRAINING_MAX or not transport.can_write_eof():
             transport.close()
-            return
-        connection.draining = True
-        self.draining += 1
-        transport.write_eof()
+        else:
+            connection.draining = True
+            self.draining += 1
+            transport.write_eof()
         self.loop.call_later(DRAIN_S, transport.abort)
 
     def _mark_dirty(self, connection: Connection) -> None:
