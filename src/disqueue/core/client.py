@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from disqueue.core.timers import Timed
 
@@ -48,7 +48,8 @@ class Client(Timed):
         self.last_command = b""
         # blocked state
         self.blocked = NOT_BLOCKED
-        self.waiting_queues: list[object] = []
+        self.waiting_queues: list[Any] = []
         self.wanted_jobs = 0
         self.with_counters = False
-        self.pending_job: object = None
+        self.pending_job: Any = None
+        """The `Job` or the `Request` that a blocked client waits for."""

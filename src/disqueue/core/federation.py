@@ -158,7 +158,8 @@ class Federation(Forwarding):
 
     def serve_peers(self, queue: Queue) -> None:
         """Send jobs that no client of this node waits for to the peers that want them, in fair shares."""
-        demand: Demand = queue.demand
+        demand = queue.demand
+        assert demand is not None
         while queue.jobs.count and demand.wanted_by:
             peers = [peer for peer, credit in demand.wanted_by.items() if credit > 0 and peer.link_up]
             if not peers:

@@ -227,7 +227,7 @@ class Forwarding(Acknowledgement):
 
     def cancel_request(self, client: Client) -> None:
         """The client of a request has gone."""
-        request: Request = client.pending_job  # type: ignore[assignment]
+        request: Request = client.pending_job
         client.pending_job = None
         request.client = None
         self.unblock(client)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from disqueue.core.timers import Timed
 
 if TYPE_CHECKING:
+    from disqueue.core.copying import Copying
     from disqueue.core.queue import Queue
 
 WAIT_REPL = 0
@@ -56,7 +57,8 @@ class Job(Timed):
         self.init_timer()
         self.id = b""
         self.body = b""
-        self.queue: Queue | None = None
+        self.queue: Any = None
+        """Its `Queue`; None for a placeholder."""
         self.ctime_ns = 0
         self.order_ns = 0
         self.expires_ms = 0
@@ -72,7 +74,8 @@ class Job(Timed):
         self.attempts = 0
         self.owners = 1
         self.confirmed = 0
-        self.waiter: object = None
+        self.waiter: Copying | None = None
+        """While copies of the job are being made."""
         self.journal_segment = 0
         self.journal_state = 0
         self.journal_flags = 0

@@ -9,6 +9,7 @@ from disqueue.core.job_list import JobList
 
 if TYPE_CHECKING:
     from disqueue.core.client import Client
+    from disqueue.core.demand import Demand
 
 PAUSED_IN = 1
 PAUSED_OUT = 2
@@ -33,7 +34,7 @@ class Queue:
         self.visible = False
         self.ready = False
         self.in_idle = False
-        self.demand: object = None
+        self.demand: Demand | None = None
         """Federation: which peers want jobs of this queue, and what this node has asked for; None while there is nothing."""
         self.scan_hash = 0
         self.reset(now_ms)

@@ -215,7 +215,8 @@ class Replication(Peers):
 
     def copy_step(self, job: Job) -> None:
         """Copies are missing: try one more node, or the same ones again when there is no other."""
-        copying: Copying = job.waiter
+        copying = job.waiter
+        assert copying is not None
         targets = self._choose_targets(job, copying, 1)
         if not targets:
             copying.step_ms = min(copying.step_ms * 2, MAX_STEP_MS)
@@ -251,7 +252,8 @@ class Replication(Peers):
         job = self.jobs.get(job_id)
         if job is None or job.waiter is None:
             return
-        copying: Copying = job.waiter
+        copying = job.waiter
+        assert copying is not None
         bit = 1 << peer.slot
         if copying.confirmed & bit:
             return
@@ -267,7 +269,8 @@ class Replication(Peers):
 
     def replicated(self, job: Job) -> None:
         """There are as many copies as were asked for: answer the producer, and let the job live."""
-        copying: Copying = job.waiter
+        copying = job.waiter
+        assert copying is not None
         job.waiter = None
         self.waiting_jobs -= 1
         job.state = ACTIVE
@@ -298,7 +301,8 @@ class Replication(Peers):
 
     def _fail_add(self, job: Job, error: bytes) -> None:
         """Answer the producer with an error and forget the job everywhere."""
-        copying: Copying = job.waiter
+        copying = job.waiter
+        assert copying is not None
         self.waiting_jobs -= 1
         job.waiter = None
         job.state = GONE
@@ -327,7 +331,8 @@ class Replication(Peers):
         job: Job | None = client.pending_job
         client.pending_job = None
         if job is not None and job.state == WAIT_REPL:
-            copying: Copying = job.waiter
+            copying = job.waiter
+            assert copying is not None
             copying.client = None
             self._fail_add(job, b"")
         self.unblock(client)
