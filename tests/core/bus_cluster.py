@@ -27,15 +27,21 @@ class Wire:
         self.other: Wire | None = None
         self.link: Link | None = None
         self.open = True
-        self.stuck = 0
+        self.stuck: list[bytes] = []  # sent into a cut: it arrives in order when that ends
 
     def write(self, data: bytes) -> None:
         assert self.open
         self.owner.bytes_sent += len(data)
-        if not self.cluster.passes(self.owner, self.other_address):
-            self.stuck += len(data)
+        if self.stuck or not self.cluster.passes(self.owner, self.other_address):
+            self.stuck.append(data)
             return
         self.cluster.after(LATENCY_MS, lambda: self._arrive(data))
+
+    def go_on(self) -> None:
+        """The cut may have ended."""
+        if self.open and self.stuck and self.cluster.passes(self.owner, self.other_address):
+            data, self.stuck = b"".join(self.stuck), []
+            self.cluster.after(LATENCY_MS, lambda: self._arrive(data))
 
     def _arrive(self, data: bytes) -> None:
         other = self.other
@@ -58,7 +64,7 @@ class Wire:
                 other.owner.run(lambda: other.link.lost("connection closed"))
 
     def buffered_bytes(self) -> int:
-        return self.stuck
+        return sum(map(len, self.stuck))
 
 
 class Events(MembershipEvents):
@@ -214,10 +220,20 @@ class BusCluster:
 
     def part(self, *groups: Sequence[BusNode]) -> None:
         """Nothing passes between the groups; what stands stays open and hears nothing."""
-        self.cut = {(a.address, b.address) for one in groups for other in groups if one is not other for a in one for b in other}
+        self.set_cut(
+            {(a.address, b.address) for one in groups for other in groups if one is not other for a in one for b in other}
+        )
+
+    def set_cut(self, cut: set[tuple[str, str]]) -> None:
+        """Nothing passes from the first address of a pair to the second."""
+        self.cut = cut
+        for node in self.nodes:
+            node.wires = [wire for wire in node.wires if wire.open]
+            for wire in node.wires:
+                wire.go_on()
 
     def heal(self) -> None:
-        self.cut = set()
+        self.set_cut(set())
 
     def after(self, delay_ms: int, work: Callable[[], object]) -> None:
         self._order += 1

@@ -85,7 +85,7 @@ def test_a_one_way_cut_makes_both_sides_unreachable() -> None:
     cluster = BusCluster(2, node_timeout_ms=TIMEOUT_MS)
     cluster.join_all()
     first, second = cluster.nodes
-    cluster.cut = {(first.address, second.address)}
+    cluster.set_cut({(first.address, second.address)})
     cluster.run(2 * TIMEOUT_MS)
     assert not first.membership.reachable
     assert not second.membership.reachable

@@ -81,6 +81,15 @@ def test_each_problem_names_its_line() -> None:
     assert [problem.split(":")[0] for problem in table.problems] == [f"line {number}" for number in (2, 3, 4, 5, 6)]
 
 
+def test_a_table_that_is_too_long_is_cut() -> None:
+    lines = [f"{number:040x} 10.0.0.1:{number} noflags 0 0 connected" for number in range(1, 20_000)]
+    table = parse_nodes("\n".join([*lines, f"{ME.decode()} :1 myself 0 0 connected", ""]))
+    assert "more than 1024 nodes" in table.problems[0]
+    members = fresh()
+    restore(members, table)
+    assert members.size == 1024
+
+
 @given(st.binary(max_size=400))
 def test_any_text_is_read_as_far_as_it_goes(data: bytes) -> None:
     table = parse_nodes(data.decode("utf-8", "replace"))

@@ -33,7 +33,8 @@ MAX_UNPROVEN_LINKS = 64
 MAX_INCOMING_LINKS = 4
 """Of one peer: it may dial for several reasons at once, and keeps one."""
 REFUSAL_LOG_MS = 10_000
-MAX_REFUSAL_LOGS = 256
+MAX_REFUSAL_LOGS = 64
+"""Lines about refused connections in that time, one for each kind of trouble from each address."""
 
 CONNECTING = 0
 GREETING = 1
@@ -379,10 +380,10 @@ class Bus:
         """One line for the same trouble from the same address in a while: strangers cannot fill the disk."""
         self.membership.stats.links_refused += 1
         now_ms = self.membership.now_ms
-        logged_ms = self._refusals.get((remote, reason[:60]))
-        if logged_ms is not None and now_ms - logged_ms < REFUSAL_LOG_MS:
-            return
-        if len(self._refusals) >= MAX_REFUSAL_LOGS:
-            self._refusals.clear()
-        self._refusals[remote, reason[:60]] = now_ms
+        kind = (remote, reason[:60])
+        if kind in self._refusals or len(self._refusals) >= MAX_REFUSAL_LOGS:
+            self._refusals = {known: ms for known, ms in self._refusals.items() if now_ms - ms < REFUSAL_LOG_MS}
+            if kind in self._refusals or len(self._refusals) >= MAX_REFUSAL_LOGS:
+                return
+        self._refusals[kind] = now_ms
         self.membership.log("warning", "bus connection refused", {"from": remote, "why": reason})

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from disqueue.core.addresses import is_address, is_node_id
+from disqueue.core.joining import MAX_MEMBERS
 from disqueue.core.membership import Membership
 from disqueue.core.peer import HANDSHAKE, Peer
 
@@ -145,6 +146,8 @@ def _parse_line(table: NodesTable, words: list[str]) -> str:
     if "myself" not in flags:
         if line.bus_port > 0xFFFF:
             return f"the bus port {line.bus_port} is above 65535"
+        if len(table.others) >= MAX_MEMBERS - 1:
+            return f"more than {MAX_MEMBERS} nodes"
         table.others.append(line)
     elif table.me is None:
         table.me = line
