@@ -172,6 +172,12 @@ DIFFERENCES: dict[str, Difference] = {
         "Commands of a client that does not read its replies wait; its input is taken up to client-query-buffer-limit.",
         "One stuck client would fill the memory.",
     ),
+    "strangers-are-limited": Difference(
+        PROTOCOL,
+        "A client that has not given the password may send as much as any other.",
+        "Until AUTH a request has at most 16 arguments of 16 KiB; a larger one closes the connection.",
+        "Strangers could fill the memory.",
+    ),
     "monitor-twice": Difference(
         PROTOCOL,
         "A second MONITOR on a connection has no reply.",

@@ -129,3 +129,22 @@ def test_a_client_that_reads_late_gets_all(session: SocketSession) -> None:
         client.send(encode([b"PING", b"x" * 100_000]))
     for _ in range(100):
         assert client.receive().data == b"x" * 100_000
+
+
+@pytest.mark.differs("strangers-are-limited")
+def test_who_has_not_given_the_password_may_not_send_much(session: SocketSession) -> None:
+    observer = session.connection("observer")
+    assert str(observer.call("CONFIG", "SET", "requirepass", "secret")) == "+OK"
+    try:
+        stranger = session.connection("A")
+        assert str(stranger.call("ADDJOB", "q", b"x" * 16_000, "0")) == "-NOAUTH Authentication required."
+        stranger.send(encode([b"ADDJOB", b"q", b"x" * 20_000, b"0"]))
+        assert str(stranger.receive()) == "-ERR Protocol error: invalid bulk length"
+        stranger.receive_close()
+        member = session.connection("B")
+        member.send(encode([b"AUTH", b"secret"]) + encode([b"ADDJOB", b"q", b"x" * 3_000_000, b"0"]))
+        assert str(member.receive()) == "+OK"
+        assert member.receive().kind == "+"
+    finally:
+        observer.call("AUTH", "secret")
+        observer.call("CONFIG", "SET", "requirepass", "")

@@ -13,6 +13,7 @@ cdef class Connection:
     cdef readonly Client client
     cdef readonly object transport
     cdef readonly list held
+    cdef bint stranger
     cdef public bint dirty
     cdef public bint waiting_turn
     cdef bint reading_paused

@@ -25,6 +25,8 @@ INPUT_BYTES_PAUSE = 1024 * 1024
 OUTPUT_BYTES_PAUSE = 1024 * 1024
 """Above so many unsent bytes a client's requests wait until it has read. Its input is still taken, up to the query buffer's
 limit, because many clients read only when all their requests have been sent."""
+STRANGER_LIMITS = ParserLimits(max_arguments=16, max_bulk_bytes=16 * 1024, max_query_buffer_bytes=1024 * 1024)
+"""For clients that have not given the password yet: enough for AUTH and HELLO, too little to fill the memory."""
 ACCOUNT_STEP_BYTES = 4096
 """Smaller changes of what a connection buffers are not worth telling the memory account."""
 
@@ -33,11 +35,13 @@ class Connection:
     """A connection and its client.
 
     `closed`: the transport is gone. `draining`: an error was sent, further input is thrown away until the peer has closed.
+    `stranger`: the password is still to come.
     """
 
-    def __init__(self, shell: Shell, client_id: int, limits: ParserLimits) -> None:
+    def __init__(self, shell: Shell, client_id: int) -> None:
         self.shell = shell
-        self.parser = RequestParser(limits)
+        self.stranger = bool(shell.dispatcher.password)
+        self.parser = RequestParser(STRANGER_LIMITS if self.stranger else shell.limits)
         self.writer = ReplyWriter()
         self.client = Client(client_id, self.writer)
         self.client.connection = self
@@ -136,6 +140,9 @@ class Connection:
             self.held = None
             left -= 1
             dispatcher.execute(client, request)
+            if self.stranger and (client.authenticated or not dispatcher.password):
+                self.stranger = False
+                self.parser.set_limits(shell.limits)
             if client.blocked != NOT_BLOCKED or client.close_after_reply or client.close_asap:
                 break
         if self.writer.size > 0 and not self.dirty:

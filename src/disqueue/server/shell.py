@@ -143,7 +143,7 @@ class Shell:
 
     def new_connection(self) -> ClientProtocol:
         """Return the protocol of a connection that is about to be made."""
-        connection = ClientProtocol(self, self.next_client_id, self.limits)
+        connection = ClientProtocol(self, self.next_client_id)
         self.next_client_id += 1
         return connection
 

@@ -84,6 +84,10 @@ class RequestParser:
         self._body_filled = 0
         self._broken = False
 
+    def set_limits(self, limits: ParserLimits) -> None:
+        """Let other limits hold from the next header on."""
+        self._limits = limits
+
     @property
     def buffered_bytes(self) -> int:
         """Bytes held for this connection: unparsed input and the arguments of the unfinished request."""

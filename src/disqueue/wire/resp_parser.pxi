@@ -11,13 +11,15 @@ cdef class RequestParser:
     """
 
     def __cinit__(self, limits=None):
-        if limits is None:
-            limits = DEFAULT_LIMITS
+        self.set_limits(DEFAULT_LIMITS if limits is None else limits)
+        self.body_bytes = -1
+
+    def set_limits(self, limits):
+        """Let other limits hold from the next header on."""
         self.max_arguments = limits.max_arguments
         self.max_bulk_bytes = limits.max_bulk_bytes
         self.max_line_bytes = limits.max_line_bytes
         self.max_query_buffer_bytes = limits.max_query_buffer_bytes
-        self.body_bytes = -1
 
     def __dealloc__(self):
         self.abandon()
