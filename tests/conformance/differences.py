@@ -136,6 +136,12 @@ DIFFERENCES: dict[str, Difference] = {
         "`maxmemory 0` means no limit.",
         "As in Redis.",
     ),
+    "alone-above-three-quarters": Difference(
+        NUMBERS,
+        "Above 75 % of maxmemory a node without others to reach refuses jobs with NOREPL.",
+        "It takes jobs up to 95 %; only when others can be reached do new jobs go to them above 75 %.",
+        "A quarter of the memory of a single node could not be used, and dropping what may be dropped did not help.",
+    ),
     "consumers-work-without-memory": Difference(
         NUMBERS,
         "NACK and ENQUEUE are refused with OOM above 95 % of maxmemory, like ADDJOB.",

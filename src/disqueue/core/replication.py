@@ -75,7 +75,9 @@ class Replication(Peers):
 
         `replicate` 0: as many as there are nodes to reach, 3 at the most. `maxlen` 0: no limit.
         """
-        external = self.leaving or (self.settings.maxmemory_bytes != 0 and self.memory_level() > LEVEL_NORMAL)
+        external = self.leaving
+        if self.settings.maxmemory_bytes != 0 and self.memory_level() > LEVEL_NORMAL and self.members.reachable:
+            external = True  # while there is nowhere else, the memory up to 95 % is better used than refused
         if replicate == 0:
             replicate = self._default_copies(retry_s, external)
         wanted = replicate if external else replicate - 1
