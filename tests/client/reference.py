@@ -61,7 +61,8 @@ unless you said `duplicates_ok=True`. `execute` sends again with `resend=True`.
 ## Threads, forks, event loops
 
 A `Client` may be shared by threads, and goes on in a child after a fork, with connections of its own; jobs in hand stay with
-the parent. Each consumer is for one thread. An `AsyncClient` makes its connections in the loop it is used in. At most
+the parent. Each consumer is for one thread. Cancelling a task that waits in `get` closes its connection; a job that was on its
+way then comes back after its lease. An `AsyncClient` makes its connections in the loop it is used in. At most
 `max_connections` to a node are open; who needs one more waits.
 
 ## Durations

@@ -69,6 +69,45 @@ def test_a_closed_client_says_so(connect: Connect, disqueue_server: Server) -> N
         client.ping()
 
 
+def test_a_client_that_is_closed_while_it_waits(connect: Connect, start_server: Callable[..., Server], queue: str) -> None:
+    server = start_server()
+    client = connect(server.url)
+    thread, outcome = in_background(lambda: client.get(queue, timeout=30))
+    wait_for(lambda: blocked_clients(server) == 1, "GETJOB waits")
+    client.close()
+    thread.join()
+    assert isinstance(outcome[0], ClientClosedError)
+
+
+def test_a_job_that_is_done_when_all_nodes_are_gone(
+    connect: Connect, start_server: Callable[..., Server], queue: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = start_server()
+    client = connect(server.url, retry_for=0.2)
+    client.add(queue, b"x")
+    with client.get_one(queue, timeout=5) as job:
+        server.kill()
+    assert f"{job.id} from" in caplog.text
+    assert "will be delivered again" in caplog.text
+    with pytest.raises(NoNodeError):
+        job.ack()
+
+
+def test_a_node_that_hangs_does_not_take_the_jobs(connect: Connect, start_cluster: Callable[[int], Cluster], queue: str) -> None:
+    """Leases are renewed through another node in time, though the one that delivered the job says nothing more."""
+    cluster = start_cluster(2)
+    client = connect(cluster.url)
+    client.add(queue, b"x", replicate=2, retry=3)
+    with client.get_one(queue, timeout=5) as job:
+        here = next(server for server in cluster.servers if server.port == client.node.port)
+        there = next(server for server in cluster.servers if server is not here)
+        here.pause()
+        with there.client() as watcher:
+            assert watcher.get(queue, timeout=5) == []
+        assert not job.lease_lost
+        here.resume()
+
+
 def test_killed_while_getjob_waits_then_restarted(connect: Connect, start_server: Callable[..., Server], queue: str) -> None:
     server = start_server()
     client = connect(server.url)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disqueue.client.endpoints import Endpoint
-from disqueue.client.router import AVOID_S, HELLO_INTERVAL_S, MAX_BACKOFF_S, Node, Route, Router
+from disqueue.client.router import AVOID_S, HELLO_INTERVAL_S, MAX_BACKOFF_S, SUSPECT_S, Node, Route, Router
 from disqueue.client.values import Hello, NodeInfo
 
 A, B, C = (Endpoint("h", port) for port in (1, 2, 3))
@@ -136,7 +136,11 @@ def test_jobs_stay_with_the_node_they_came_from() -> None:
     assert choose(router, route, 0) is node
     router.failed(node, 0)
     assert choose(router, route, 0).endpoint == B
-    assert route.node is node  # back again when it is there again
+    assert choose(router, route, SUSPECT_S / 2).endpoint == B
+    assert choose(router, route, SUSPECT_S) is node  # back again when it may be there again
+    router.failed(node_at(router, B), SUSPECT_S)
+    router.failed(node, SUSPECT_S)
+    assert choose(router, route, SUSPECT_S + 1) is node  # none is good: then its own
 
 
 def test_strict_routes_never_change() -> None:

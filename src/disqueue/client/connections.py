@@ -60,7 +60,7 @@ def connection_arguments(kind: type, endpoint: Endpoint, settings: Settings) -> 
         "username": settings.username,
         "password": settings.password,
         "protocol": settings.protocol,
-        "socket_timeout": settings.response_timeout,
+        "socket_timeout": settings.connect_timeout,  # of the handshake; each exchange sets its own
         "socket_connect_timeout": settings.connect_timeout,
         "client_name": settings.client_name,
     }

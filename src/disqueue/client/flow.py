@@ -173,7 +173,7 @@ class Flows:
 
     def _introduce(self, node: Node, work: _Work) -> Flow[None]:
         """Ask a node for its cluster."""
-        request = requests.hello()
+        request = requests.hello(work.batch[0].patience_s)
         try:
             (reply,) = yield Exchange(node.endpoint, [request])
         except (NotSentError, BrokenError) as error:

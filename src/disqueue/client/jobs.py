@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Self
 
 from disqueue.client import replies
+from disqueue.client.errors import NoNodeError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from disqueue.client.router import Route
     from disqueue.client.serializers import Serializer
     from disqueue.client.sync import Client
+
+logger = logging.getLogger("disqueue.client")
 
 
 class ReceivedJob:
@@ -50,7 +54,10 @@ class ReceivedJob:
 
 
 class Job(ReceivedJob):
-    """A job of `Client`. `with job:` acknowledges it at the end, or gives it back when the block raises."""
+    """A job of `Client`. `with job:` acknowledges it at the end, or gives it back when the block raises.
+
+    The end of the block raises nothing of its own when no node can be reached: that is logged, and the job is delivered again.
+    """
 
     __slots__ = ("_client",)
 
@@ -84,6 +91,12 @@ class Job(ReceivedJob):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._client.keeper.release(self)
+        try:
+            self._settle(kind)
+        except NoNodeError as unreachable:
+            logger.error("%s could not be settled, and will be delivered again: %s", self, unreachable)
+
+    def _settle(self, kind: type[BaseException] | None) -> None:
         if kind is None:
             self.ack()
         elif issubclass(kind, Exception):
@@ -93,7 +106,10 @@ class Job(ReceivedJob):
 
 
 class AsyncJob(ReceivedJob):
-    """A job of `AsyncClient`. `async with job:` acknowledges it at the end, or gives it back when the block raises."""
+    """A job of `AsyncClient`. `async with job:` acknowledges it at the end, or gives it back when the block raises.
+
+    The end of the block raises nothing of its own when no node can be reached: that is logged, and the job is delivered again.
+    """
 
     __slots__ = ("_client",)
 
@@ -127,6 +143,12 @@ class AsyncJob(ReceivedJob):
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._client.keeper.release(self)
+        try:
+            await self._settle(kind)
+        except NoNodeError as unreachable:
+            logger.error("%s could not be settled, and will be delivered again: %s", self, unreachable)
+
+    async def _settle(self, kind: type[BaseException] | None) -> None:
         if kind is None:
             await self.ack()
         elif issubclass(kind, Exception):

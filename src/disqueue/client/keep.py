@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("disqueue.client")
 
 # How long one round of WORKING goes on looking for a node; the next round comes soon.
-RETRY_FOR_S = 0.5
+RETRY_FOR_S = 1.0
+
+# A node that hangs must not take the time in which other jobs' leases end, or another node could be asked.
+PATIENCE_S = 0.5
 
 # A keeper without work ends after this long.
 IDLE_S = 5.0
@@ -145,7 +148,7 @@ class Keeper(LeaseKeeper):
 
     def _prolong(self, route: Route, leases: list[Lease]) -> None:
         asked_at = self._client.clock()
-        batch = [requests.working(lease.job_id) for lease in leases]
+        batch = [requests.working(lease.job_id, PATIENCE_S) for lease in leases]
         try:
             results = self._client.run(self._client.flows.batch(batch, route, RETRY_FOR_S))
         except DisqueueError as error:
@@ -202,7 +205,7 @@ class AsyncKeeper(LeaseKeeper):
 
     async def _prolong(self, route: Route, leases: list[Lease]) -> None:
         asked_at = self._client.clock()
-        batch = [requests.working(lease.job_id) for lease in leases]
+        batch = [requests.working(lease.job_id, PATIENCE_S) for lease in leases]
         try:
             results = await self._client.run(self._client.flows.batch(batch, route, RETRY_FOR_S))
         except DisqueueError as error:

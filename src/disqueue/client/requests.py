@@ -22,6 +22,7 @@ class Request(Generic[T]):
     `resend`: carrying it out twice does no harm, so it is sent again when a connection breaks.
     `block_s`: how long the server may keep it waiting; None is for ever.
     `spread`: a node that refuses it for lack of memory or disk is passed over, others are tried.
+    `patience_s`: how long the reply may take beyond `block_s`; None is what the client is set to.
     """
 
     args: tuple[Argument, ...]
@@ -29,6 +30,7 @@ class Request(Generic[T]):
     resend: bool = True
     block_s: float | None = 0.0
     spread: bool = False
+    patience_s: float | None = None
 
 
 def name_bytes(value: str | bytes, what: str) -> bytes:
@@ -119,9 +121,9 @@ def for_jobs(command: str, ids: Iterable[str | bytes]) -> Request[int]:
     return Request((command, *(name_bytes(job_id, "job id") for job_id in ids)), int)
 
 
-def working(job_id: str | bytes) -> Request[int]:
+def working(job_id: str | bytes, patience_s: float | None = None) -> Request[int]:
     """WORKING: seconds until the next delivery."""
-    return Request(("WORKING", name_bytes(job_id, "job id")), int)
+    return Request(("WORKING", name_bytes(job_id, "job id")), int, patience_s=patience_s)
 
 
 def show(job_id: str | bytes) -> Request[JobInfo | None]:
@@ -187,9 +189,9 @@ def pause(queue: str | bytes, state: str | None, everywhere: bool) -> Request[st
     return Request(("PAUSE", name_bytes(queue, "queue"), *words), replies.text)
 
 
-def hello() -> Request[Hello]:
+def hello(patience_s: float | None = None) -> Request[Hello]:
     """HELLO."""
-    return Request(("HELLO",), replies.hello)
+    return Request(("HELLO",), replies.hello, patience_s=patience_s)
 
 
 def ping() -> Request[None]:

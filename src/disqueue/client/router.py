@@ -17,6 +17,8 @@ from disqueue.client.values import Hello
 FIRST_BACKOFF_S = 0.05
 MAX_BACKOFF_S = 3.0
 AVOID_S = 5.0
+# So long after its last failure a node is not trusted: others that work come first, also for the jobs it delivered.
+SUSPECT_S = 10.0
 HELLO_INTERVAL_S = 30.0
 # From this priority on HELLO speaks of a node that fails, has failed or leaves.
 BAD_PRIORITY = 10
@@ -40,6 +42,7 @@ class Node:
     node_id: str = ""
     priority: int = 1
     failures: int = 0
+    failed_at: float = 0.0
     retry_at: float = 0.0
     avoid_until: float = 0.0
     hello_at: float | None = None
@@ -90,22 +93,32 @@ class Router:
             ready = [node for node in self._nodes.values() if node.retry_at <= now]
             if not ready:
                 return max(0.0, min(node.retry_at for node in self._nodes.values()) - now)
-            best = min(ready, key=lambda node: (node.avoid_until > now, node.priority, node.failures, self._rng.random()))
+            best = min(ready, key=lambda node: self._badness(node, now))
             if not route.pinned:
                 self._settle(route, best, now)
             return best
 
+    def _badness(self, node: Node, now: float) -> tuple[bool, int, bool, float]:
+        return (node.avoid_until > now, node.priority, self._suspect(node, now), self._rng.random())
+
+    @staticmethod
+    def _suspect(node: Node, now: float) -> bool:
+        return node.failures > 0 and now < node.failed_at + SUSPECT_S
+
+    def _healthy(self, node: Node, now: float) -> bool:
+        return node.retry_at <= now and not self._suspect(node, now)
+
+    def _welcoming(self, node: Node, now: float) -> bool:
+        return node.avoid_until <= now and node.priority < BAD_PRIORITY
+
     def _good_for(self, route: Route, node: Node, now: float) -> bool:
         if node.retry_at > now or self._nodes.get(node.endpoint) is not node:
             return False
-        if route.pinned:
-            return True
-        if node.avoid_until <= now and node.priority < BAD_PRIORITY:
-            return True
+        others = [other for other in self._nodes.values() if self._healthy(other, now)]
         # A bad node is still better than none.
-        return not any(
-            other.retry_at <= now and other.avoid_until <= now and other.priority < BAD_PRIORITY for other in self._nodes.values()
-        )
+        if not self._healthy(node, now) and others:
+            return False
+        return route.pinned or self._welcoming(node, now) or not any(self._welcoming(other, now) for other in others)
 
     def others_left(self, tried: set[Endpoint], now: float) -> bool:
         """Whether a node that was not tried yet can be tried now."""
@@ -122,6 +135,7 @@ class Router:
         """The node could not be reached, or broke off: back off, longer each time, never all clients at once."""
         with self._lock:
             node.failures += 1
+            node.failed_at = now
             node.hello_at = None
             backoff = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2 ** min(node.failures - 1, 20))
             node.retry_at = now + backoff * (0.5 + self._rng.random() / 2)

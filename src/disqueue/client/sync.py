@@ -334,6 +334,8 @@ class Client:
                     else:
                         self._transport.pause(effect.seconds, effect.stop)
                 except (NotSentError, BrokenError) as error:
+                    if self._closed:
+                        raise ClientClosedError("the client was closed during the command") from error
                     effect = flow.throw(error)
                 else:
                     effect = flow.send(result)

@@ -22,6 +22,9 @@ CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
 # Errors of the protocol itself, after which a connection is of no use.
 UNUSABLE = (*CONNECTION_ERRORS, redis.InvalidResponse)
 
+# A network that takes longer counts as broken.
+SLOWEST_BYTES_PER_S = 1_000_000
+
 
 class Transport(Protocol):
     """What a `Client` needs of the outside.
@@ -77,6 +80,25 @@ class _AsyncPool:
     limit: asyncio.Semaphore
 
 
+def read_timeout(request: Request[Any], response_timeout: float) -> float | None:
+    """Seconds until a reply must have come; None: it may take for ever."""
+    if request.block_s is None:
+        return None
+    return request.block_s + (response_timeout if request.patience_s is None else request.patience_s)
+
+
+def pack(connection: Any, batch: Sequence[Request[Any]]) -> Any:
+    """Requests as redis-py sends them: a list of bytes."""
+    if len(batch) == 1:
+        return connection.pack_command(*batch[0].args)
+    return connection.pack_commands([request.args for request in batch])
+
+
+def send_timeout(packed: Sequence[bytes], response_timeout: float) -> float:
+    """Seconds in which all of it must have been sent: large bodies need their time."""
+    return response_timeout + sum(map(len, packed)) / SLOWEST_BYTES_PER_S
+
+
 class NetworkTransport:
     """Sockets, for threads."""
 
@@ -123,34 +145,34 @@ class NetworkTransport:
                 pool.connections.release(connection)
 
     def _talk(self, connection: Any, batch: Sequence[Request[Any]]) -> list[Any]:
+        packed = pack(connection, batch)
+        connection._sock.settimeout(send_timeout(packed, self._settings.response_timeout))
         try:
-            if len(batch) == 1:
-                connection.send_command(*batch[0].args, check_health=False)
-            else:
-                connection.send_packed_command(connection.pack_commands([request.args for request in batch]), check_health=False)
+            connection.send_packed_command(packed, check_health=False)
         except CONNECTION_ERRORS as error:
             # What was sent of the last command is incomplete, so it was not carried out; those before it may have been.
             raise (NotSentError(reason(error)) if len(batch) == 1 else BrokenError(reason(error), [])) from error
+        connection._sock.settimeout(self._settings.response_timeout)
         replies: list[Any] = []
         try:
             for request in batch:
-                replies.append(self._read(connection, request.block_s))
+                replies.append(self._read(connection, request))
         except UNUSABLE as error:
             raise BrokenError(reason(error), replies) from error
         return replies
 
-    def _read(self, connection: Any, block_s: float | None) -> Any:
+    def _read(self, connection: Any, request: Request[Any]) -> Any:
+        margin = self._settings.response_timeout
+        timeout = read_timeout(request, margin)
         try:
-            if block_s == 0:
+            if timeout == margin:
                 return connection.read_response()
-            margin = self._settings.response_timeout
-            connection._sock.settimeout(None if block_s is None else block_s + margin)
+            connection._sock.settimeout(timeout)
             reply = connection.read_response()
             connection._sock.settimeout(margin)
             return reply
         except redis.ResponseError as error:
-            if block_s != 0:
-                connection._sock.settimeout(self._settings.response_timeout)
+            connection._sock.settimeout(margin)
             return reply_error(error)
 
     def pause(self, seconds: float, stop: Any) -> None:
@@ -214,30 +236,29 @@ class AsyncNetworkTransport:
                 await connection.disconnect(nowait=True)
                 raise
             finally:
+                connection.socket_timeout = self._settings.connect_timeout  # of the next handshake
                 await pool.connections.release(connection)
 
     async def _talk(self, connection: Any, batch: Sequence[Request[Any]]) -> list[Any]:
+        connection.socket_timeout = self._settings.response_timeout
         replies: list[Any] = []
         try:
             await connection.send_packed_command(
                 connection.pack_commands([request.args for request in batch]), check_health=False
             )
             for request in batch:
-                replies.append(await self._read(connection, request.block_s))
+                replies.append(await self._read(connection, request))
         except UNUSABLE as error:
             raise BrokenError(reason(error), replies) from error
         return replies
 
-    async def _read(self, connection: Any, block_s: float | None) -> Any:
+    async def _read(self, connection: Any, request: Request[Any]) -> Any:
         # Set on the connection: with an argument, redis-py returns None at the end of time, which is a reply as well.
-        margin = self._settings.response_timeout
-        connection.socket_timeout = None if block_s is None else block_s + margin
+        connection.socket_timeout = read_timeout(request, self._settings.response_timeout)
         try:
             return await connection.read_response()
         except redis.ResponseError as error:
             return reply_error(error)
-        finally:
-            connection.socket_timeout = margin
 
     async def pause(self, seconds: float, stop: Any) -> None:
         if stop is None:
