@@ -56,7 +56,7 @@ class Dispatcher:
         self.guarded = False
         self.memory_limited = False
         self.slow_us = NEVER_US
-        self.mark_us = 0
+        self.mark_us = self.clock_us()
         for command in commands.values():
             entry = Entry(command)
             self.by_name[command.name] = entry
