@@ -19,8 +19,8 @@ INCLUDE_DEPTH_MAX = 16
 FILE_BYTES_MAX = 16 << 20
 
 ENVIRONMENT_PREFIX = "DISQUEUE_"
-NOT_OPTIONS = frozenset(("PURE", "URL", "NODES", "AUTH"))
-"""Variables with the prefix that are for the build and for clients."""
+NOT_OPTIONS = frozenset(("PURE", "REQUIRE_COMPILED", "TEST_SERVER", "URL", "NODES", "AUTH", "IN_BACKGROUND"))
+"""Variables with the prefix that are for the build, for clients, and for a server that starts again."""
 
 
 class ConfigError(Exception):

@@ -19,6 +19,7 @@ cdef class Connection:
     cdef bint reading_paused
     cdef readonly bint writing_paused
     cdef public bint draining
+    cdef readonly bint ended
     cdef readonly bint closed
     cdef public long long soft_since_ms
     cdef public long long accounted_bytes

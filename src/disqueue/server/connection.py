@@ -34,8 +34,8 @@ ACCOUNT_STEP_BYTES = 4096
 class Connection:
     """A connection and its client.
 
-    `closed`: the transport is gone. `draining`: an error was sent, further input is thrown away until the peer has closed.
-    `stranger`: the password is still to come.
+    `stranger`: the password is still to come. `ended`: the peer sends no more. `closed`: the transport is gone. `draining`: an
+    error was sent, further input is thrown away until the peer has closed.
     """
 
     def __init__(self, shell: Shell, client_id: int) -> None:
@@ -53,6 +53,7 @@ class Connection:
         self.reading_paused = False
         self.writing_paused = False
         self.draining = False
+        self.ended = False
         self.closed = False
         self.soft_since_ms = 0
         self.accounted_bytes = 0
@@ -73,6 +74,8 @@ class Connection:
             return
         shell.statistics.input_bytes += count
         client = self.client
+        if client.close_after_reply or client.close_asap:
+            return
         client.active_ms = shell.now_ms
         try:
             self.parser.buffer_updated(count)
@@ -91,6 +94,7 @@ class Connection:
 
     def eof_received(self) -> bool:
         """The peer sends no more: what it waits for is given up, what it has been promised is still sent."""
+        self.ended = True
         if self.draining:
             return False
         self.shell.end_of_input(self)
@@ -186,7 +190,7 @@ class Connection:
             data = self.writer.take()
             self.shell.statistics.output_bytes += len(data)
             transport.write(data)
-            if self.writing_paused:
+            if self.writing_paused or self.shell.output_limited:
                 self.shell.check_output(self)
         client = self.client
         if client.close_asap:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import os
 import platform
@@ -62,27 +63,33 @@ def _serve(configuration: Configuration) -> int:
         log = logs.open_log(configuration.text("logfile"), configuration.text("loglevel"), configuration.text("log-format"))
     except OSError as error:
         raise ConfigError(f"logfile {configuration.text('logfile')}: {error.strerror}") from None
-    cluster = Cluster(configuration)
-    sockets = listeners.open_listeners(configuration)
-    if configuration.flag("daemonize"):
-        sys.stdout.flush()
-        process.go_to_background()
-    pid_file = configuration.text("pidfile")
-    if pid_file:
-        process.write_pid_file(pid_file)
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            shell = runner.run(_main(configuration, sockets, cluster, log))
-    finally:
-        if configuration.text("unixsocket"):
-            listeners.remove_unix(configuration.text("unixsocket"))
-        if pid_file:
-            process.remove_pid_file(pid_file)
+        with contextlib.ExitStack() as stack:
+            shell = _run_until_stopped(configuration, log, stack)
+    except ConfigError as error:
+        if configuration.text("logfile"):  # in the background nobody sees standard error
+            logs.log_event("warning", "the server can't start", reason=error)
+        raise
     if shell.restart_wanted:
         logs.log_event("notice", "starting again")
         process.start_again()
     logs.log_event("notice", "bye")
     return 0
+
+
+def _run_until_stopped(configuration: Configuration, log: logs.LogFile, stack: contextlib.ExitStack) -> Shell:
+    """Bind everything while errors still reach the terminal, then go to the background if that is wanted, then serve."""
+    cluster = Cluster(configuration)
+    sockets = listeners.open_listeners(configuration)
+    if path := configuration.text("unixsocket"):
+        stack.callback(listeners.remove_unix, path)
+    if configuration.flag("daemonize"):
+        process.go_to_background()
+    if path := configuration.text("pidfile"):
+        process.write_pid_file(path)
+        stack.callback(process.remove_pid_file, path)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_main(configuration, sockets, cluster, log))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -122,7 +129,6 @@ def _log_start(configuration: Configuration, shell: Shell) -> None:
     logs.log_event(
         "notice",
         f"Disqueue {__version__} is ready",
-        pid=os.getpid(),
         port=configuration.number("port"),
         unixsocket=configuration.text("unixsocket") or "none",
         python=f"{platform.python_version()}, {build.form}: {build.reason}",

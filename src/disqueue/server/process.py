@@ -14,12 +14,18 @@ from disqueue.config.sources import ConfigError
 RESERVED_FILES = 64
 """Files beside those of clients: listeners, log, journal, links to other nodes."""
 
+IN_BACKGROUND = "DISQUEUE_IN_BACKGROUND"
+"""Set for a server that replaces another one in the same process."""
+
 YOUNG_OBJECTS = 20_000
 MIDDLE_COLLECTIONS = 5
 
 
 def go_to_background() -> None:
     """Leave the terminal; the parent ends with 0. Called before any thread or event loop exists."""
+    if os.environ.pop(IN_BACKGROUND, ""):
+        return  # started again from the background: the process id stays
+    sys.stdout.flush()
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -108,4 +114,5 @@ def resident_bytes() -> int:
 
 def start_again() -> None:
     """Replace this process by a new one with the same command line and process id."""
+    os.environ[IN_BACKGROUND] = "1"
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

@@ -83,6 +83,7 @@ class Shell:
         self.limits = ParserLimits()
         self.max_clients = 0
         self.output_limit = OutputLimit(0, 0, 0)
+        self.output_limited = False
         self.keep_alive_s = 0
         self._follow_configuration()
 
@@ -117,10 +118,11 @@ class Shell:
     def _output_limit_changed(self, value: Value) -> None:
         assert isinstance(value, OutputLimit)
         self.output_limit = value
+        self.output_limited = bool(value.hard_bytes or value.soft_bytes)
 
     def _timeout_changed(self, value: Value) -> None:
         assert isinstance(value, int)
-        self.idle.set_timeout(value * 1000, self.connections.values())
+        self.idle.set_timeout(value * 1000, self.clients())
 
     def _keep_alive_changed(self, value: Value) -> None:
         assert isinstance(value, int)
@@ -167,7 +169,7 @@ class Shell:
         self.now_ms = now_ms = self.clock.now_ms()
         self.loop.call_soon(self.end_pass)
         self.node.begin_pass(now_ms, self.clock.wall_ms())
-        self.node.advance()
+        self._guarded(self.node.advance)
 
     def read_clock(self, elapsed_us: int) -> None:
         """Move the clock of a pass on before each turn, so that no lease is shorter by what came before it in the pass."""
@@ -178,21 +180,38 @@ class Shell:
 
     def end_pass(self) -> None:
         """All events of a pass are handled: journal, then peers, then clients; then sleep until the next deadline."""
+        self._guarded(self.node.end_pass)
+        self._write_journal()
+        for hook in self.end_of_pass:
+            self._guarded(hook)
+        dirty, self.dirty = self.dirty, []
+        for connection in dirty:
+            connection.flush()
+        self._housekeeping()
+        self.in_pass = False
+        if self.dirty:  # clients that housekeeping closes
+            self.begin_pass()
+        if self.waiting:
+            self.loop.call_soon(self._turns)
+        self._arm()
+
+    @staticmethod
+    def _guarded(step: Callable[[], None]) -> None:
+        """Do a step of a pass; a fault in it must not keep the others from being done."""
         try:
-            self.node.end_pass()
-            if self.journal is not None and not self.journal.end_pass():
-                self._withhold()
-            for hook in self.end_of_pass:
-                hook()
-        finally:
-            self.in_pass = False
-            dirty, self.dirty = self.dirty, []
-            for connection in dirty:
-                connection.flush()
-            self._housekeeping()
-            if self.waiting:
-                self.loop.call_soon(self._turns)
-            self._arm()
+            step()
+        except Exception as error:
+            logs.log_event("warning", "a step of a pass failed inside the server", exception=error)
+
+    def _write_journal(self) -> None:
+        """Let nothing leave the process that the journal does not hold."""
+        try:
+            written = self.journal is None or self.journal.end_pass()
+        except Exception as error:
+            logs.log_event("warning", "the journal failed inside the server", exception=error)
+            written = False
+        if not written:
+            self._withhold()
 
     def _withhold(self) -> None:
         """The journal could not be written: what this pass promised must not leave the process, so who waits for it is cut off.
@@ -215,9 +234,9 @@ class Shell:
         if took_ms >= SLOW_PASS_MS:
             self.broker.latency.note("pass", self.node.wall_ms // 1000, took_ms)
         if self.idle.timeout_ms:
-            for connection in self.idle.pop_idle(now_ms):
-                logs.log_event("verbose", "closing an idle client", client=connection.client.address)
-                self.close_client(connection.client)
+            for client in self.idle.pop_idle(now_ms, self.connections):
+                logs.log_event("verbose", "closing an idle client", client=client.address)
+                self.close_client(client)
         if self.paused and 0 < self.paused_until_ms <= now_ms:
             self.pause_clients(0)
         if now_ms - self.collected_ms >= COLLECT_EVERY_MS:
@@ -281,7 +300,7 @@ class Shell:
         client.address = _address(one, transport.get_extra_info("peername"))
         if not self.in_pass:
             self.begin_pass()
-        refusal = self._refusal(client)
+        refusal = self.refusal(client)
         if refusal:
             self.statistics.rejected_connections += 1
             client.reply.error(refusal)
@@ -293,9 +312,10 @@ class Shell:
         transport.set_write_buffer_limits(high=OUTPUT_BYTES_PAUSE)
         self.connections[client.id] = connection
         self.broker.connect(client)
-        self.idle.add(connection)
+        self.idle.add(client)
 
-    def _refusal(self, client: Client) -> bytes:
+    def refusal(self, client: Client) -> bytes:
+        """Return why a new client is not served, or b""."""
         if len(self.connections) >= self.max_clients:
             return TOO_MANY_CLIENTS
         protected = (
@@ -330,13 +350,23 @@ class Shell:
         """Close after the last reply; a peer that still sends gets time to read it, one that never reads is cut."""
         transport = connection.transport
         assert transport is not None
-        if self.draining >= DRAINING_MAX or not transport.can_write_eof():
+        if connection.ended or self.draining >= DRAINING_MAX or not transport.can_write_eof():
             transport.close()
         else:
             connection.draining = True
             self.draining += 1
             transport.write_eof()
-        self.loop.call_later(DRAIN_S, transport.abort)
+        self.loop.call_later(DRAIN_S, self._end_draining, connection, transport.get_write_buffer_size())
+
+    def _end_draining(self, connection: Connection, before: int) -> None:
+        transport = connection.transport
+        if connection.closed or transport is None:
+            return
+        pending = transport.get_write_buffer_size()
+        if 0 < pending < before:  # it still reads
+            self.loop.call_later(DRAIN_S, self._end_draining, connection, pending)
+        else:
+            transport.abort()
 
     def _mark_dirty(self, connection: Connection) -> None:
         if not connection.dirty:
