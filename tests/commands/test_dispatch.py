@@ -113,11 +113,11 @@ def test_calls_and_time_are_counted(desk: Desk) -> None:
 
 
 def test_a_fault_in_a_handler_is_an_error_and_a_log_line(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> None:
+    def fail(_seconds: float) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(desk.node, "flush", fail, raising=False)
-    assert desk.call("DEBUG", "FLUSHALL") == b"-ERR internal error in 'debug'; the server's log tells more\r\n"
+    monkeypatch.setattr(desk.server, "sleep", fail)
+    assert desk.call("DEBUG", "SLEEP", 0) == b"-ERR internal error in 'debug'; the server's log tells more\r\n"
     assert [event for _, event, _ in desk.logged] == ["a command failed inside the server"]
     assert not desk.client.close_asap
 

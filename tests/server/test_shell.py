@@ -214,6 +214,17 @@ def test_a_blocked_client_may_not_send_without_end(factory: Factory) -> None:
     play(scene, factory, client_query_buffer_limit="1mb")
 
 
+def test_a_client_that_is_closed_may_not_send_without_end(factory: Factory) -> None:
+    async def scene(place: Place) -> None:
+        talker = await place.connect()
+        talker.send(b"*1\r\nfoo\r\n" + b"x" * (64 << 20))
+        with pytest.raises(ConnectionError):
+            await asyncio.wait_for(talker.writer.drain(), 20)
+            await talker.rest()
+
+    play(scene, factory)
+
+
 def test_an_idle_client_is_closed_but_not_one_that_waits(factory: Factory) -> None:
     async def scene(place: Place) -> None:
         idle, waiting, other = [await place.connect() for _ in range(3)]

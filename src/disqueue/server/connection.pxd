@@ -23,6 +23,7 @@ cdef class Connection:
     cdef readonly bint closed
     cdef public long long soft_since_ms
     cdef public long long accounted_bytes
+    cdef long long drained_bytes
     cdef public int descriptor
 
     @cython.locals(dispatcher=Dispatcher, client=Client, left=int, request=list)

@@ -27,6 +27,8 @@ OUTPUT_BYTES_PAUSE = 1024 * 1024
 limit, because many clients read only when all their requests have been sent."""
 STRANGER_LIMITS = ParserLimits(max_arguments=16, max_bulk_bytes=16 * 1024, max_query_buffer_bytes=1024 * 1024)
 """For clients that have not given the password yet: enough for AUTH and HELLO, too little to fill the memory."""
+DRAIN_BYTES_MAX = 4 * 1024 * 1024
+"""A peer that was sent an error may send so much more until it has read the error."""
 ACCOUNT_STEP_BYTES = 4096
 """Smaller changes of what a connection buffers are not worth telling the memory account."""
 
@@ -57,6 +59,7 @@ class Connection:
         self.closed = False
         self.soft_since_ms = 0
         self.accounted_bytes = 0
+        self.drained_bytes = 0
         self.descriptor = -1
 
     # -- called by the event loop
@@ -71,6 +74,9 @@ class Connection:
         if not shell.in_pass:
             shell.begin_pass()
         if self.draining:
+            self.drained_bytes += count
+            if self.drained_bytes > DRAIN_BYTES_MAX and self.transport is not None:
+                self.transport.pause_reading()
             return
         shell.statistics.input_bytes += count
         client = self.client
