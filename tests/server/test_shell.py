@@ -220,7 +220,6 @@ def test_a_client_that_is_closed_may_not_send_without_end(factory: Factory) -> N
         talker.send(b"*1\r\nfoo\r\n" + b"x" * (64 << 20))
         with pytest.raises(ConnectionError):
             await asyncio.wait_for(talker.writer.drain(), 20)
-            await talker.rest()
 
     play(scene, factory)
 
