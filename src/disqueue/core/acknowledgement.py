@@ -19,6 +19,7 @@ from disqueue.core.job import (
     HELD,
     LEASED,
     MOVED,
+    ONCE_QUEUED,
     PLACEHOLDER,
     QUEUED,
     WAIT_REPL,
@@ -29,11 +30,13 @@ from disqueue.core.replication import TAKEOVER_JITTER_MS, Replication
 from disqueue.core.scheduler import ASK_AHEAD_MS, BY_NACK, BY_TIME
 from disqueue.wire.job_records import (
     DELETE,
+    LEFT_KNOWN,
     QUEUED_DELIVERY,
     QUEUED_FORCED,
     QUEUED_NACK,
     WILL_QUEUE,
     GotAck,
+    Owners,
     SetAck,
 )
 from disqueue.wire.job_records import HELD as TELL_HELD
@@ -63,7 +66,7 @@ class Acknowledgement(Replication):
     def ack(self, job: Job) -> bool:
         """Acknowledge a known job; tell whether it was not acknowledged yet."""
         if job.state == WAIT_REPL:
-            self.replicated(job)
+            self.acked_while_copying(job)
         if job.state == ACKED:
             self.spread_ack(job)
             return False
@@ -105,8 +108,7 @@ class Acknowledgement(Replication):
 
     def spread_ack(self, job: Job) -> None:
         """Tell the owners that have not confirmed; forget the job when all have."""
-        members = self.members.members_mask & ~1
-        missing = (members if job.flags & PLACEHOLDER else job.owners & members) & ~job.confirmed
+        missing = self._unaware(job)
         if missing == 0:
             self._finish_ack(job)
             return
@@ -117,6 +119,16 @@ class Acknowledgement(Replication):
         job.attempts = min(job.attempts + 1, 100)
         job.due_ms = self.now_ms + wait_ms + self.random_below(TAKEOVER_JITTER_MS)
         self.arm(job)
+
+    def _unaware(self, job: Job) -> int:
+        """Return the mask of the nodes that have to know of the acknowledgement before it is forgotten, and have not confirmed.
+
+        A node that was forgotten is not waited for; one that is not known yet is: others count it as a member.
+        """
+        members: int = self.members.members_mask
+        if not job.flags & PLACEHOLDER:
+            members = job.owners & (members | self.members.unknown_mask)
+        return members & ~1 & ~job.confirmed
 
     def _finish_ack(self, job: Job) -> None:
         if not job.flags & PLACEHOLDER:
@@ -163,7 +175,7 @@ class Acknowledgement(Replication):
         if owners:
             job.owners |= owners | 1 << peer.slot
         if job.state == WAIT_REPL:
-            self.replicated(job)
+            self.acked_while_copying(job)
         first_time = job.state != ACKED
         if first_time:
             if job.queue is not None:
@@ -196,7 +208,7 @@ class Acknowledgement(Replication):
             if owners:
                 self.ack_resolved(job_id, True)
                 self.delete(job)
-            elif not self.members.members_mask & ~1 & ~job.confirmed:
+            elif not self._unaware(job):
                 self.ack_resolved(job_id, False)
                 self.delete(job)
             return
@@ -205,7 +217,7 @@ class Acknowledgement(Replication):
             job.owners = grown
             for other in self.others(grown & ~job.confirmed):
                 self.tell_ack(other, SetAck, job_id, grown)
-        if not job.owners & self.members.members_mask & ~1 & ~job.confirmed:
+        if not self._unaware(job):
             self._finish_ack(job)
 
     def ack_resolved(self, job_id: bytes, known: bool) -> None:
@@ -249,13 +261,25 @@ class Acknowledgement(Replication):
         job.owners |= bit
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job_id, job.owners)
-        elif job.state == QUEUED:
+        elif job.state in (QUEUED, WAIT_REPL):
             self.tell(peer, TELL_HELD, job_id, job.retry_s * 1000)
         elif self._has_in_hand(job, bit):
             self.tell(peer, TELL_HELD, job_id, job.due_ms - self.now_ms)
+        elif self.others(job.owners & ~bit):
+            self.tell_ack(peer, Owners, job_id, job.owners)
+
+    def owners_told(self, peer: Peer, job_id: bytes, owners: int) -> None:
+        """A peer that was asked names the owners that it knows: ask those that are new."""
+        job = self.jobs.get(job_id)
+        if job is None or job.flags & PLACEHOLDER:
+            return
+        new = owners & ~job.owners & ~1
+        job.owners |= new
+        if new and job.state == ACTIVE and job.flags & ASKED:
+            self.tell_all(self.others(new), WILL_QUEUE, job_id)
 
     def _has_in_hand(self, job: Job, asker: int) -> bool:
-        """Tell whether a job is out with a worker of this node, waits here for its delay, or is where this node moved it to."""
+        """Tell whether a job is out with a worker of this node, waits here for its delay, or has just been moved on."""
         if job.state != ACTIVE or job.due_ms <= self.now_ms:
             return False
         return bool(job.flags & (LEASED | DELAYED)) or bool(job.flags & MOVED and not job.confirmed & asker)
@@ -269,13 +293,20 @@ class Acknowledgement(Replication):
             self.dequeue(job)
         if job.state != ACTIVE or job.flags & DELAYED:
             return
+        if job.flags & LEASED and job.due_ms - self.now_ms > ASK_AHEAD_MS:
+            return  # two workers have it: each is protected until its own lease ends
         wait_ms = min(for_ms, max(0, job.expires_ms - self.now_ms))
         self.stand_back(job, wait_ms)
 
     def stand_back(self, job: Job, wait_ms: int) -> None:
-        """Let another owner be first to queue the job, `wait_ms` from now: ask after that, and queue it only then."""
-        job.due_ms = self.now_ms + wait_ms + ASK_AHEAD_MS + 1 + self.random_below(TAKEOVER_JITTER_MS)
-        job.flags &= ~ASKED
+        """Let another owner be first to queue the job, `wait_ms` from now: ask after that, and queue it only then.
+
+        From here on this node does not say any more that it has the job: nodes that say so because of each other would wait for
+        ever.
+        """
+        due_ms = self.now_ms + wait_ms + ASK_AHEAD_MS + 1 + self.random_below(TAKEOVER_JITTER_MS)
+        job.due_ms = max(due_ms, job.due_ms) if job.flags & LEASED else due_ms
+        job.flags &= ~(ASKED | LEASED | MOVED)
         self.arm(job)
         if self.journal is not None:
             self.journal.job_changed(job)
@@ -300,9 +331,10 @@ class Acknowledgement(Replication):
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job_id, job.owners)
             return
-        if job.state == WAIT_REPL:
-            self.replicated(job)
         self._count_queueing(job, flags)
+        if job.state == WAIT_REPL:
+            job.flags |= ONCE_QUEUED  # for later: the producer still waits for copies
+            return
         leased = job.state == ACTIVE and job.flags & LEASED and job.due_ms > self.now_ms
         if leased and not flags & QUEUED_FORCED:
             self.tell(peer, TELL_HELD, job_id, job.due_ms - self.now_ms)
@@ -353,11 +385,16 @@ class Acknowledgement(Replication):
                 self.clear_delayed(job)
             self.stand_back(job, job.retry_s * 1000)
 
-    def owner_left(self, peer: Peer, job_id: bytes) -> None:
-        """A peer has handed its copy over and is no owner any more."""
+    def owner_left(self, peer: Peer, job_id: bytes, heir_slot: int) -> None:
+        """A peer has handed its copy over, to the node in `heir_slot` of its table, and wants to be no owner any more."""
         job = self.jobs.get(job_id)
         if job is not None:
-            job.owners &= ~(1 << peer.slot)
+            job.owners = job.owners & ~(1 << peer.slot) | self.from_peer_mask(peer, 1 << heir_slot if heir_slot > 0 else 0)
+            if job.state == ACKED:
+                self.spread_ack(job)
+        elif job_id in self.done:
+            self.tell_ack(peer, SetAck, job_id, 0)
+        self.tell(peer, LEFT_KNOWN, job_id)
 
 
 def hash_of(job_id: bytes, node_id: bytes) -> int:

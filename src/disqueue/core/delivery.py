@@ -196,7 +196,8 @@ class Delivery(Scheduler):
                 self._collect_one(queue, client.wanted_jobs, jobs)
             else:
                 waiting: list[Queue] = client.waiting_queues
-                self._collect([waited.name for waited in waiting], client.wanted_jobs, jobs)
+                first_at = [waited.name for waited in waiting if next(iter(waited.waiters)) is client]
+                self._collect(first_at, client.wanted_jobs, jobs)
             if not jobs:
                 return
             self.stop_waiting(client)

@@ -78,7 +78,7 @@ class Federation(Forwarding):
 
     def consumer_missed(self, name: bytes, count: int) -> None:
         """A client that does not wait found no job: ask for the next ones, for a while."""
-        if self.members.peers:
+        if self.members.peers and not self.leaving:
             demand = self.demand_of(self.queue_named(name))
             demand.missed_ms = self.now_ms
             demand.missed_count = count
@@ -110,14 +110,25 @@ class Federation(Forwarding):
             if not queue.waiters:
                 self.timers.set(demand, self.now_ms + WITHDRAW_MS)
             return
-        for peer, credit in demand.asked.items():
-            if credit:
-                self.send(peer, Want(queue.name, 0))
-        demand.asked = {}
+        self._withdraw(demand)
         if demand.import_rate(self.now_ms) or demand.sources:
             self.timers.set(demand, self.now_ms + WITHDRAW_MS)
         else:
             self.drop_demand(demand)
+
+    def withdraw_all(self) -> None:
+        """Ask the peers for nothing any more."""
+        for queue in list(self.queues.values()):
+            demand: Demand | None = queue.demand  # type: ignore[assignment]
+            if demand is not None:
+                self._withdraw(demand)
+                self._watch(demand)
+
+    def _withdraw(self, demand: Demand) -> None:
+        for peer, credit in demand.asked.items():
+            if credit:
+                self.send(peer, Want(demand.queue.name, 0))
+        demand.asked = {}
 
     def stop_waiting(self, client: object) -> None:
         """Take a client off its queues; what was asked for it is withdrawn after a while."""
@@ -210,6 +221,15 @@ class Federation(Forwarding):
         self.arm(job)
         if self.journal is not None:
             self.journal.job_changed(job)
+
+    def pass_on(self, job: Job) -> None:
+        """Move an at-most-once job that this node does not want to keep; should it come back, it is queued here."""
+        if job.delay_s:
+            self.set_delayed(job)
+        if self.journal is not None:
+            self.journal.job_added(job)
+        reachable: list[Peer] = self.members.reachable
+        self.move_to(reachable[self.random_below(len(reachable))], job)
 
     # -- receiving at-least-once jobs
 
@@ -328,7 +348,7 @@ class Federation(Forwarding):
             job = self.jobs.get(record.id)
             if job is None and record.retry_s == 0:
                 job = self.job_from_record(peer, record)
-                job.owners = 1
+                job.owners = 1 | 1 << peer.slot  # an acknowledgement has to reach whoever of the two keeps it
                 job.due_ms = self.now_ms + record.wait_ms if record.wait_ms else 0
                 job.flags |= HELD
                 job.confirmed = 1 << peer.slot
@@ -346,6 +366,7 @@ class Federation(Forwarding):
         if job is not None and job.state == ACTIVE:
             job.flags &= ~HELD
             job.confirmed = 0
+            job.owners = 1
             if job.due_ms > self.now_ms:
                 self.set_delayed(job)
                 self.arm(job)

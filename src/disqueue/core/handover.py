@@ -1,7 +1,8 @@
 """LEAVING: a node gives its jobs away until it holds none, so that it can be stopped.
 
 A queued job moves like a federated one; a delayed job or a replica is copied to a node that has none. When the other node
-says that it has the job, this one tells the remaining owners that it is no owner any more, and forgets it.
+says that it has the job, this one tells all owners who its heir is, and forgets the job when they all know: an acknowledgement
+must not miss the heir.
 """
 
 from __future__ import annotations
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 STEP_MS = 50
 JOBS_A_STEP = 500
 """Jobs looked at in one step: about 10,000 a second leave while the node goes on serving."""
+TELL_AGAIN_MS = 1000
+
+
+class Departure:
+    """A job that its heir has; `known`: mask of the owners that count this node no more."""
+
+    def __init__(self, job: Job, heir_slot: int) -> None:
+        self.job = job
+        self.heir_slot = heir_slot
+        self.known = 0
+        self.next_ms = 0
 
 
 class Handover(Federation):
@@ -30,6 +42,8 @@ class Handover(Federation):
         self.handover_timer = Timed()
         self.handover_timer.init_timer()
         self.handover_cursor = 0
+        self.departures: dict[bytes, Departure] = {}
+        """Jobs that are at their heirs, while there are owners that do not know."""
 
     def set_leaving(self, leaving: bool) -> None:
         """Begin to leave the cluster, or stay after all."""
@@ -39,13 +53,17 @@ class Handover(Federation):
             self.journal.node_changed()
         if leaving:
             self.end_all_waits(LEAVING_TEXT)
+            self.withdraw_all()
             self.timers.set(self.handover_timer, self.now_ms + STEP_MS)
-        else:
-            self.timers.clear(self.handover_timer)
 
     def handover_step(self) -> None:
-        """Give the next jobs away."""
+        """Give the next jobs away. What has been begun is finished also when the node is to stay after all."""
+        for departure in list(self.departures.values()):
+            if self.now_ms >= departure.next_ms:
+                self._tell_owners(departure)
         if not self.leaving:
+            if self.departures:
+                self.timers.set(self.handover_timer, self.now_ms + STEP_MS)
             return
         if self.members.reachable and self.jobs.count:
             jobs, self.handover_cursor = self.jobs.scan(self.handover_cursor, JOBS_A_STEP)
@@ -54,7 +72,7 @@ class Handover(Federation):
         self.timers.set(self.handover_timer, self.now_ms + STEP_MS)
 
     def _give_away(self, job: Job) -> None:
-        if job.state in (ACKED, WAIT_REPL) or job.flags & HELD or self._on_its_way(job):
+        if job.state in (ACKED, WAIT_REPL) or job.flags & HELD or job.id in self.departures or self._on_its_way(job):
             return
         if job.state == ACTIVE and job.retry_s == 0 and job.flags & DELIVERED:
             self.delete(job)  # nothing can happen to it any more
@@ -62,7 +80,7 @@ class Handover(Federation):
         peer = self._heir(job)
         if peer is None:
             if job.state == ACTIVE and not job.flags & DELAYED and self.others(job.owners):
-                self._leave_job(job)  # every node that can be reached has a copy already
+                self._depart(job, 0)  # every node that can be reached has a copy already
             return
         if job.state == QUEUED:
             job.queue.jobs.remove(job)
@@ -111,9 +129,34 @@ class Handover(Federation):
 
     def handed_over(self, peer: Peer, job: Job) -> None:
         """A job has arrived where it was sent."""
-        if self.leaving and job.state in (ACTIVE, QUEUED):
-            self._leave_job(job)
+        if self.leaving and job.state == ACTIVE and job.id not in self.departures:
+            self._depart(job, peer.slot)
 
-    def _leave_job(self, job: Job) -> None:
-        self.tell_all(self.others(job.owners), LEFT, job.id)
-        self.delete(job)
+    # -- being an owner no more
+
+    def _depart(self, job: Job, heir_slot: int) -> None:
+        departure = Departure(job, heir_slot)
+        self.departures[job.id] = departure
+        self._tell_owners(departure)
+
+    def _tell_owners(self, departure: Departure) -> None:
+        """Tell the owners that do not know yet; end it when there are none, or when something else has happened to the job."""
+        job = departure.job
+        missing = self.others(job.owners & ~departure.known)
+        if not missing or job.state != ACTIVE:
+            del self.departures[job.id]
+            if job.state == ACTIVE:
+                self.delete(job)
+            return
+        for peer in missing:
+            self.send_slots(peer)
+        self.tell_all(missing, LEFT, job.id, departure.heir_slot)
+        departure.next_ms = self.now_ms + TELL_AGAIN_MS
+
+    def left_known(self, peer: Peer, job_id: bytes) -> None:
+        """An owner does not count this node any more."""
+        departure = self.departures.get(job_id)
+        if departure is not None:
+            departure.known |= 1 << peer.slot
+            if not self.others(departure.job.owners & ~departure.known):
+                self._tell_owners(departure)

@@ -59,6 +59,8 @@ class Membership:
         self.peers: list[Peer] = []  # the members but this node, in the order they joined
         self.reachable: list[Peer] = []
         self.members_mask = 1
+        self.unknown_mask = 0
+        """Nodes of which only the id is known, from owner sets: members elsewhere, which will turn up here too."""
         self.reachable_mask = 0
         self.failed_mask = 0
         self.bans = Bans()
@@ -122,6 +124,8 @@ class Membership:
             peer = Peer(len(self.by_slot), node_id, UNKNOWN)
             self.by_slot.append(peer)
             self.by_id[node_id] = peer
+            if not self.bans.holds(node_id, self.now_ms):
+                self.unknown_mask |= peer.bit
         return peer
 
     def identity(self, intent: int = INTENT_MEMBER, introducer: bytes = b"") -> Identity:
@@ -312,9 +316,12 @@ class Membership:
             return
         self.gossip.spread_ban(ban.node_id)
         peer = self.find(ban.node_id)
-        if peer is not None and self.bans.holds(ban.node_id, self.now_ms):
-            self._remove(peer)
-            self.log("notice", "node forgotten", {"node": peer.node_id.decode(), "by": "gossip"})
+        if self.bans.holds(ban.node_id, self.now_ms):
+            if peer is not None:
+                self._remove(peer)
+                self.log("notice", "node forgotten", {"node": peer.node_id.decode(), "by": "gossip"})
+            elif ban.node_id in self.by_id:
+                self.unknown_mask &= ~self.by_id[ban.node_id].bit
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
@@ -338,6 +345,7 @@ class Membership:
         peer.next_dial_ms = self.now_ms
         self.peers.append(peer)
         self.members_mask |= peer.bit
+        self.unknown_mask &= ~peer.bit
         self.wake_at(self.now_ms)
         return peer
 

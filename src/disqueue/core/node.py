@@ -265,6 +265,12 @@ def _receive_got_ack(node: Node, peer: Peer, record: wire.GotAck) -> None:
             node.ack_confirmed(peer, job_id, node.mask_of(peer, owners))
 
 
+def _receive_owners(node: Node, peer: Peer, record: wire.Owners) -> None:
+    if len(record.ids) == len(record.owners):
+        for job_id, owners in zip(record.ids, record.owners, strict=True):
+            node.owners_told(peer, job_id, node.mask_of(peer, owners))
+
+
 RECORD_HANDLERS: dict[type, Callable[[Node, Peer, Any], None]] = {
     Ping: lambda node, peer, record: node.members.receive(peer, record),
     Pong: lambda node, peer, record: node.members.receive(peer, record),
@@ -273,6 +279,7 @@ RECORD_HANDLERS: dict[type, Callable[[Node, Peer, Any], None]] = {
     wire.Offer: lambda node, peer, record: node.jobs_offered(peer, record.jobs),
     wire.SetAck: _receive_set_ack,
     wire.GotAck: _receive_got_ack,
+    wire.Owners: _receive_owners,
     wire.Want: lambda node, peer, record: node.peer_wants(peer, record.queue, record.credit),
     wire.Slots: lambda node, peer, record: node.learn_slots(peer, record),
     wire.PauseQueue: lambda node, _peer, record: node.pause_here(record.queue, record.pause),
@@ -289,7 +296,8 @@ BATCH_HANDLERS: dict[int, Handler] = {
     wire.WILL_QUEUE: lambda node, peer, job_id, _number: node.owner_asks(peer, job_id),
     wire.HELD: lambda node, peer, job_id, number: node.owner_holds(peer, job_id, number),
     wire.WORKING: lambda node, peer, job_id, _number: node.owner_works(peer, job_id),
-    wire.LEFT: lambda node, peer, job_id, _number: node.owner_left(peer, job_id),
+    wire.LEFT: lambda node, peer, job_id, number: node.owner_left(peer, job_id, number),
+    wire.LEFT_KNOWN: lambda node, peer, job_id, _number: node.left_known(peer, job_id),
     wire.HANDOFF: lambda node, peer, job_id, _number: node.job_handed_here(peer, job_id),
     wire.RECEIVED: lambda node, peer, job_id, _number: node.move_received(peer, job_id),
     wire.MISSING: lambda node, peer, job_id, _number: node.move_missing(peer, job_id),

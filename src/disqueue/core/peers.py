@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 from disqueue.core.delivery import Delivery
 from disqueue.core.job import DELAYED, WAIT_REPL, Job
 from disqueue.core.peer_jobs import PeerJobs
-from disqueue.wire.job_records import MAX_SLOT_ENTRIES, Batch, GotAck, SetAck, Slots, encode_job, mask_from_wire, wire_mask
+from disqueue.wire.job_records import (
+    MAX_SLOT_ENTRIES,
+    Batch,
+    GotAck,
+    Owners,
+    SetAck,
+    Slots,
+    encode_job,
+    mask_from_wire,
+    wire_mask,
+)
 
 if TYPE_CHECKING:
     from disqueue.core.peer import Peer
@@ -117,8 +127,8 @@ class Peers(Delivery):
         for peer in peers:
             self.tell(peer, kind, job_id, number)
 
-    def tell_ack(self, peer: Peer, kind: type[SetAck] | type[GotAck], job_id: bytes, owners: int) -> None:
-        """Send one id of a `SetAck` or `GotAck`."""
+    def tell_ack(self, peer: Peer, kind: type[SetAck] | type[GotAck] | type[Owners], job_id: bytes, owners: int) -> None:
+        """Send one id of a `SetAck`, `GotAck` or `Owners`."""
         if not peer.link_up:
             return
         self.send_slots(peer)
@@ -127,9 +137,9 @@ class Peers(Delivery):
             last = outbox[-1]
             if type(last) is kind and len(last.ids) < 4096:
                 last.ids.append(job_id)
-                last.owners.append(wire_mask(owners))
+                last.owners.append(self.wire_owners(owners))
                 return
-        outbox.append(kind([job_id], [wire_mask(owners)]))
+        outbox.append(kind([job_id], [self.wire_owners(owners)]))
 
     def send_job(self, peers: Iterable[Peer], kind: Any, job: Job, queue_now: bool = False) -> None:
         """Send a job to peers in a `Store`, `Move` or `Offer`; it is encoded once, and joins a record of the same kind."""
@@ -170,9 +180,13 @@ class Peers(Delivery):
                 wait_ms,
                 job.nacks,
                 job.deliveries,
-                wire_mask(job.owners),
+                self.wire_owners(job.owners),
             )
         )
+
+    def wire_owners(self, mask: int) -> Any:
+        """Return an owner set for the wire, without nodes that were forgotten."""
+        return wire_mask(mask & (self.members.members_mask | self.members.unknown_mask))
 
     def mask_of(self, peer: Peer, mask: Any) -> int:
         """Return a mask that came in a record of the peer, in this node's slots."""

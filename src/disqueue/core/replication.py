@@ -106,6 +106,10 @@ class Replication(Peers):
             self.register(job)
             self.begin_life(job)
             client.reply.status(job.id)
+        elif external and retry_s == 0:
+            self.register(job)
+            self.pass_on(job)
+            client.reply.status(job.id)
         elif asynchronous:
             self._add_asynchronously(client, job, wanted, external)
         else:
@@ -118,11 +122,14 @@ class Replication(Peers):
         if not queue.visible:
             self.make_visible(queue)
         queue.added += 1
-        if job.delay_s:
+        queued_elsewhere = job.flags & ONCE_QUEUED
+        if job.delay_s and not queued_elsewhere:
             self.set_delayed(job)
         if self.journal is not None:
             self.journal.job_added(job)
-        if not job.delay_s:
+        if queued_elsewhere:
+            job.due_ms = self.now_ms + job.retry_s * 1000 + ASK_AHEAD_MS + self.random_below(TAKEOVER_JITTER_MS)
+        elif not job.delay_s:
             self.enqueue(job, BY_MOVE)
         elif job.due_ms <= self.now_ms:
             self.enqueue(job, BY_TIME)
@@ -147,24 +154,31 @@ class Replication(Peers):
         return NOREPL_TEXT
 
     def _add_synchronously(self, client: Client, job: Job, wanted: int, external: bool, timeout_ms: int) -> None:
+        self._begin_copying(job, Copying(client, external, self.now_ms + STEP_MS), wanted)
+        client.pending_job = job
+        self.block(client, BLOCKED_ADDJOB, timeout_ms)
+
+    def _begin_copying(self, job: Job, copying: Copying, wanted: int) -> None:
+        """Keep a job back until other nodes have copies."""
         job.state = WAIT_REPL
         self.waiting_jobs += 1
-        if external:
+        if copying.external:
             job.owners = 0
-        copying = Copying(client, external, self.now_ms + STEP_MS)
         job.waiter = copying
         self.register(job)
         targets = self._choose_targets(job, copying, wanted)
         self._copy_to(job, targets)
         self._plan_step(copying, targets)
         self.arm(job)
-        client.pending_job = job
-        self.block(client, BLOCKED_ADDJOB, timeout_ms)
+
+    def pass_on(self, job: Job) -> None:
+        """An at-most-once job came to a node that keeps none; a higher layer moves it."""
 
     def _add_asynchronously(self, client: Client, job: Job, wanted: int, external: bool) -> None:
         copying = Copying(None, external, self.now_ms + STEP_MS)
-        if external:
-            self._add_elsewhere(client, job, copying, wanted)
+        if external:  # nobody waits, and yet the job stays until others have it: it must not get lost on the way
+            self._begin_copying(job, copying, wanted)
+            client.reply.status(job.id)
             return
         self.register(job)
         targets = self._choose_targets(job, copying, wanted)
@@ -172,17 +186,6 @@ class Replication(Peers):
         self._plan_step(copying, targets)
         self.begin_life(job)
         self._copy_to(job, targets)  # after its life has begun: the copies are told what is left of the delay
-        client.reply.status(job.id)
-
-    def _add_elsewhere(self, client: Client, job: Job, copying: Copying, wanted: int) -> None:
-        """ASYNC while this node keeps no copies: the first of the targets queues the job."""
-        job.owners = 0
-        job.state = WAIT_REPL
-        targets = self._choose_targets(job, copying, wanted)
-        self.send_job(targets[:1], Store, job, True)
-        self.send_job(targets[1:], Store, job)
-        job.state = GONE
-        self.drop_unused(job.queue)
         client.reply.status(job.id)
 
     # -- targets
@@ -273,31 +276,43 @@ class Replication(Peers):
         """There are as many copies as were asked for: answer the producer, and let the job live."""
         copying = job.waiter
         assert copying is not None
-        job.waiter = None
-        self.waiting_jobs -= 1
-        job.state = ACTIVE
+        self._end_copying(job, copying)
         if copying.external:
             self._hand_out_external(job, copying)
         else:
             self.begin_life(job)
+
+    def _end_copying(self, job: Job, copying: Copying) -> None:
+        """Answer the producer with the id."""
+        job.waiter = None
+        self.waiting_jobs -= 1
+        job.state = ACTIVE
         client = copying.client
         if client is not None:
             client.pending_job = None
             client.reply.status(job.id)
             self.unblock(client)
 
+    def acked_while_copying(self, job: Job) -> None:
+        """The job is done before its producer knows of it; this node keeps it, to spread the acknowledgement."""
+        copying = job.waiter
+        assert copying is not None
+        if not copying.external:
+            self.replicated(job)
+            return
+        self._end_copying(job, copying)
+        job.owners |= 1
+        if self.journal is not None:
+            self.journal.job_added(job)
+
     def _hand_out_external(self, job: Job, copying: Copying) -> None:
         """One of the nodes that keep a copy queues it; this one forgets it."""
         holders = self.others(copying.confirmed)
-        chosen = holders[self.random_below(len(holders))] if holders else None
-        delay_ms = max(0, job.due_ms - self.now_ms) if job.delay_s else 0
-        for peer in holders:
-            if peer is chosen:
-                self.tell(peer, ENQUEUE, job.id, delay_ms)
-            elif job.retry_s == 0:
-                self.tell(peer, DELETE, job.id)
-        job.state = GONE
+        if holders and not job.flags & ONCE_QUEUED:
+            delay_ms = max(0, job.due_ms - self.now_ms) if job.delay_s else 0
+            self.tell(holders[self.random_below(len(holders))], ENQUEUE, job.id, delay_ms)
         self.unregister(job)
+        job.state = GONE
 
     # -- failures
 

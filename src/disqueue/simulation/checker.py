@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from disqueue.core.job import ACKED, QUEUED, Job
+from disqueue.core.job import ACKED, HELD, QUEUED, Job
 from disqueue.core.registry import LEVEL_FULL
 from disqueue.simulation.ledger import NEVER_MS, OK, REFUSED, Delivery, Entry, Ledger, Violation
 from disqueue.simulation.observer import JournalPort, Observer
@@ -62,6 +62,9 @@ class CheckedJournal(JournalPort):
     def job_forgotten(self, job: Job) -> None:
         self.checker.job_forgotten(self.process, job)
 
+    def node_changed(self) -> None:
+        self.process.leaving_ms = self.checker.now_ms
+
     def queue_changed(self, queue: Queue) -> None:
         self.checker.note(self.process, f"pause of {queue.name.decode()} is {queue.pause}")
 
@@ -101,13 +104,22 @@ class Checker(Observer):
         entry = ledger.entry_of(job.body)
         ledger.identify(entry, job.id)
         self._check_identity(entry, job)
-        if process.node.leaving and job.state != ACKED:
-            raise Violation("S17 leaving", f"the leaving node {process.machine.name} took a copy of {entry}", entry)
+        if process.node.leaving:
+            self._check_leaving(process, entry)
         if process in entry.holders:
             raise Violation("S23 tables", f"{process.machine.name} took {entry} twice", entry)
         entry.holders[process] = None
         self.note(process, f"takes {job.id.decode()} (state {job.state}, flags {job.flags}, owners {job.owners:b})", entry)
         self._follow_state(process, entry, job)
+
+    def _check_leaving(self, process: Process, entry: Entry) -> None:
+        """A leaving node takes only what was on its way to it, what it will pass on, and what is done."""
+        made_here = entry.id[2:10] == process.machine.node_id[:8]
+        begun_before = entry.started_ms <= process.leaving_ms
+        if made_here and not (entry.at_most_once or begun_before or entry.ended_ms != NEVER_MS):
+            raise Violation("S17 leaving", f"the leaving node {process.machine.name} keeps {entry}", entry)
+        if not made_here and self.now_ms - process.leaving_ms > self.late_ms + 1000:
+            raise Violation("S17 leaving", f"the leaving node {process.machine.name} took a copy of {entry}", entry)
 
     def _check_identity(self, entry: Entry, job: Job) -> None:
         queue: Queue = job.queue  # type: ignore[assignment]
@@ -166,10 +178,18 @@ class Checker(Observer):
         """An acknowledgement is forgotten: nobody may be left who would hand the job out."""
         if entry.acked_on or process.node.memory_level() >= LEVEL_FULL or entry.fast_ended:
             return
-        unaware = [holder for holder in entry.holders if process.members.find(holder.machine.node_id) is not None]
+        if entry.memories_lost:
+            return  # who knew of all owners may be gone
+        unaware = [holder for holder in entry.holders if self._counts(process, holder, entry)]
         if unaware:
             names = ", ".join(holder.machine.name for holder in unaware)
             raise Violation("S10 ack kept", f"{process.machine.name} forgot the ack of {entry}, which {names} still has", entry)
+
+    def _counts(self, process: Process, holder: Process, entry: Entry) -> bool:
+        """Whether `process` has to mind that `holder` has the job without knowing of the ack."""
+        job = holder.node.jobs.get(entry.id)
+        held = job is not None and job.flags & HELD  # it will be withdrawn
+        return not held and process.members.find(holder.machine.node_id) is not None
 
     def _check_loss(self, process: Process, entry: Entry) -> None:
         """A confirmed job that nobody has ended may not be forgotten by the last who has it."""
@@ -231,6 +251,7 @@ class Checker(Observer):
                 entry.fast_ended = True
         elif name in FORCING:
             entry.forced_ms = self.now_ms
+            entry.dequeued |= name == b"DEQUEUE"
 
     def _pause_started(self, process: Process, request: Request) -> None:
         queue = request.args[1]

@@ -129,6 +129,7 @@ class ClientConnection:
         self.process.observer.reply_left(self, request, reply)
 
     def _refuse(self, error: ProtocolError) -> None:
+        self.pending.append(Request([b"?"], self.process.cluster.world.now_ms))
         self.client.reply.error(error.reply)
         self.client.close_after_reply = True
         self.process.mark_dirty(self)

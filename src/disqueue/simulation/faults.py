@@ -68,8 +68,6 @@ class Faults:
             process.post(lambda node=process.node: node.set_leaving(False))  # type: ignore[misc]
             for queue in self.workload.queues:
                 process.post(lambda node=process.node, name=queue: node.set_pause(name, 0, False))  # type: ignore[misc]
-        for machine in cluster.machines[1:]:
-            cluster.meet(machine, cluster.machines[0])
 
     # -- the network
 

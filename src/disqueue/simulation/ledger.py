@@ -65,6 +65,8 @@ class Entry:
         self.end_confirmed_ms = NEVER_MS
         """An ACKJOB or DELJOB of it alone was answered with 1."""
         self.fast_ended = False
+        self.dequeued = False
+        """A client took it out of its queue: an at-most-once job does not come back by itself then."""
         self.forced_ms = NEVER_MS
         """A NACK, ENQUEUE or DEQUEUE of it was executed last."""
         self.leases: dict[Process, int] = {}
@@ -75,6 +77,11 @@ class Entry:
     @property
     def at_most_once(self) -> bool:
         return self.retry_s == 0
+
+    @property
+    def stranded(self) -> bool:
+        """Whether it comes back only when somebody says so: ENQUEUE."""
+        return self.at_most_once and self.dequeued and not self.deliveries
 
     @property
     def expires_ms(self) -> int:

@@ -107,6 +107,7 @@ class Process:
         self._next_client = 1
         self.waits = 0
         self.resumed_ms = 0
+        self.leaving_ms = 0
         self.connections: dict[ClientConnection, None] = {}
         self._dirty: list[ClientConnection] = []
         self._turns: list[ClientConnection] = []

@@ -6,17 +6,19 @@ import gc
 import traceback
 from dataclasses import dataclass, field
 
-from disqueue.core.job import ACKED
+from disqueue.core.job import ACKED, Job
 from disqueue.simulation.checker import Checker, Figures
 from disqueue.simulation.cluster import Cluster
 from disqueue.simulation.faults import Faults
 from disqueue.simulation.ledger import NEVER_MS, OK, Entry, Violation
 from disqueue.simulation.options import Options, draw
+from disqueue.simulation.process import Process
 from disqueue.simulation.state import check_answers, check_process
 from disqueue.simulation.workload import Workload
 
 CHECK_MS = 500
 JOIN_MS = 15_000
+MEET_MS = 1000
 FINISH_MS = 15_000
 DRAIN_MS = 30_000
 COLLECT_MS = 240_000
@@ -99,6 +101,7 @@ class Run:
     def _liveness(self) -> None:
         self.workload.stopping = True
         self.faults.heal()
+        self.checker.pauses.clear()
         self._await_membership()
         self._await(FINISH_MS, lambda: self.workload.finished, "L1 answers", "the clients do not come to an end")
         self._drain()
@@ -138,8 +141,21 @@ class Run:
         limit_ms = 3 * self.options.node_timeout_ms + JOIN_MS
         if "forget" in self.options.faults:
             limit_ms += 60_000
-        self._await(limit_ms, self.cluster.is_joined, "L5 membership", "the healed nodes do not reach each other")
+        end_ms = start_ms + limit_ms
+        while not self.cluster.is_joined():
+            if world.now_ms >= end_ms:
+                raise Violation("L5 membership", "the healed nodes do not reach each other")
+            self._meet_again()
+            self._let_pass(MEET_MS if "forget" in self.options.faults or "new_table" in self.options.faults else 100)
         self.result.converged_ms = world.now_ms - start_ms
+
+    def _meet_again(self) -> None:
+        """The operator brings back nodes that were forgotten, or that have forgotten."""
+        if "forget" in self.options.faults or "new_table" in self.options.faults:
+            for one in self.cluster.machines:
+                for other in self.cluster.machines:
+                    if one.process is not None and one is not other and one.process.members.find(other.node_id) is None:
+                        self.cluster.meet(one, other)
 
     def _drain(self) -> None:
         """All jobs that are left are handed out and acknowledged in time."""
@@ -167,7 +183,7 @@ class Run:
             for entry in self.checker.ledger.by_mark.values()
             if entry.holders
             and now_ms < entry.expires_ms
-            and not (entry.at_most_once and entry.deliveries)
+            and not (entry.at_most_once and (entry.deliveries or entry.dequeued))
             and (entry.ended_ms == NEVER_MS or (entry.fast_ended and not self._is_acked(entry)))
         ]
 
@@ -185,25 +201,31 @@ class Run:
                 continue
             if self.cluster.world.now_ms >= entry.expires_ms or entry.memories_lost:
                 continue
+            if entry.stranded:
+                continue
             raise Violation("S4 no loss", f"{entry} was never handed out", entry)
 
     def _collect(self) -> None:
         """Everything is acknowledged: nothing stays."""
         world = self.cluster.world
         end_ms = world.now_ms + COLLECT_MS
-        while any(len(process.node.jobs) for process in self.cluster.processes):
+        while self._kept():
             if world.now_ms >= end_ms:
                 self._raise_left_over()
             self._let_pass(1000)
 
+    def _kept(self) -> list[tuple[Process, Job]]:
+        """Return the jobs that nodes still keep, but for those that may wait for an operator."""
+        by_id = self.checker.ledger.by_id
+        kept = [(process, job) for process in self.cluster.processes for job in process.node.jobs]
+        return [one for one in kept if not (one[1].id in by_id and by_id[one[1].id].stranded)]
+
     def _raise_left_over(self) -> None:
-        for process in self.cluster.processes:
-            for job in process.node.jobs:
-                entry = self.checker.ledger.by_id.get(job.id)
-                entries = [entry] if entry is not None else []
-                text = f"{process.machine.name} still keeps {job.id.decode()} (state {job.state}, flags {job.flags},"
-                text += f" owners {job.owners:b}, confirmed {job.confirmed:b}, attempts {job.attempts}): {entry}"
-                raise Violation("L3 collection", text, *entries)
+        process, job = self._kept()[0]
+        entry = self.checker.ledger.by_id.get(job.id)
+        text = f"{process.machine.name} still keeps {job.id.decode()} (state {job.state}, flags {job.flags},"
+        text += f" owners {job.owners:b}, confirmed {job.confirmed:b}, attempts {job.attempts}): {entry}"
+        raise Violation("L3 collection", text, *([entry] if entry is not None else []))
 
     def _check_idle(self) -> None:
         """Nothing happens any more, and so nearly nothing is sent."""

@@ -98,7 +98,7 @@ def _check_job(name: str, node: Node, job: Job) -> None:
         raise Violation("S7 parity", f"{name}: the id {text} does not fit RETRY {job.retry_s}")
     if job.state == QUEUED and job not in job.queue.jobs.page(0, job.queue.jobs.count, False):
         raise Violation(TABLES, f"{name}: {text} is queued, but not in its queue")
-    if job.state == WAIT_REPL and (job.waiter is None or job.waiter.client is None):
+    if job.state == WAIT_REPL and (job.waiter is None or (job.waiter.client is None and not job.waiter.external)):
         raise Violation(TABLES, f"{name}: {text} waits for copies, and nobody waits for it")
     if job.state == ACTIVE and job.expires_ms + 5000 < node.now_ms:
         raise Violation("S11 ttl", f"{name} keeps {text} after its TTL")

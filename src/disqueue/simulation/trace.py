@@ -40,7 +40,7 @@ class Trace:
         if chosen:
             first_ms = chosen[-count:][0][0] if len(chosen) > count else chosen[0][0]
             wide = [event for event in self.events if event[0] >= first_ms and (event[3] in jobs or not event[3])]
-            chosen = wide if len(wide) <= 3 * count else chosen
+            chosen = wide if len(wide) <= 2 * count else chosen
         else:
             chosen = [event for event in self.events if not event[3]]
         return [f"{when:>8} {who:<10} {what}" for when, who, what, _ in chosen[-3 * count :]]

@@ -116,6 +116,8 @@ class Workload:
                 assert isinstance(job, list)
                 assert isinstance(job[1], bytes)
                 yield Sleep(int(dice.expovariate(1 / (self.options.work_ms + 1))))
+                if self.stopping:
+                    break
                 if not client.connected and not (yield Connect(dice.choice(self.cluster.machines))):
                     break
                 yield from self._handle(dice, job[1], reliability)

@@ -42,7 +42,7 @@ HELD = 7
 WORKING = 8
 """A worker goes on with it: start the lease again."""
 LEFT = 9
-"""The sender has handed its copy over and is no owner any more."""
+"""The sender has handed its copy over and wants to be no owner any more; number: the slot of who has it now, 0: nobody new."""
 HANDOFF = 10
 """Queue your copy in place of the sender's."""
 RECEIVED = 11
@@ -59,6 +59,8 @@ WITHDRAWN = 16
 """It is not the receiver's: drop what is held."""
 ASK_HELD = 17
 """Is this held job the sender's?"""
+LEFT_KNOWN = 18
+"""Answers `LEFT`: the receiver counts no more as an owner."""
 
 QUEUED_NACK = 1
 QUEUED_DELIVERY = 2
@@ -163,6 +165,13 @@ class Forward(BusRecord, tag=19):
     ids: Annotated[list[JobId], Meta(max_length=MAX_BATCH)]
 
 
+class Owners(BusRecord, tag=21):
+    """Answers `WILL_QUEUE`: the sender has not got the job in hand; it knows of these owners, one of which may."""
+
+    ids: Annotated[list[JobId], Meta(max_length=MAX_BATCH)]
+    owners: Annotated[list[Mask], Meta(max_length=MAX_BATCH)]
+
+
 class Answer(BusRecord, tag=20):
     """Answers `Forward`: per id -1 unknown here, otherwise the verb's result; SHOW has its fields in `payload`."""
 
@@ -171,7 +180,9 @@ class Answer(BusRecord, tag=20):
     payload: bytes = b""
 
 
-AnyRecord: TypeAlias = Ping | Pong | Store | Move | Offer | Batch | SetAck | GotAck | Want | Slots | PauseQueue | Forward | Answer
+AnyRecord: TypeAlias = (
+    Ping | Pong | Store | Move | Offer | Batch | SetAck | GotAck | Want | Slots | PauseQueue | Forward | Answer | Owners
+)
 
 _encoder = Encoder()
 
