@@ -119,7 +119,7 @@ class Federation(Forwarding):
     def withdraw_all(self) -> None:
         """Ask the peers for nothing any more."""
         for queue in list(self.queues.values()):
-            demand: Demand | None = queue.demand  # type: ignore[assignment]
+            demand: Demand | None = queue.demand
             if demand is not None:
                 self._withdraw(demand)
                 self._watch(demand)
