@@ -171,6 +171,7 @@ class Federation(Forwarding):
         """Send jobs that no client of this node waits for to the peers that want them, in fair shares."""
         demand = queue.demand
         assert demand is not None
+        self._watch(demand)  # a demand that is met is forgotten after a while
         while queue.jobs.count and demand.wanted_by:
             peers = [peer for peer, credit in demand.wanted_by.items() if credit > 0 and peer.link_up]
             if not peers:
