@@ -16,6 +16,8 @@ from disqueue.testing import MemoryBroker, Server, free_port
 from . import reference
 
 ROOT = Path(__file__).parents[2]
+# Child processes run elsewhere, with the package that is under test here.
+PYTHON_PATH = os.pathsep.join(str(Path(entry).resolve()) for entry in sys.path)
 BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -27,7 +29,7 @@ def environment(directory: Path) -> dict[str, str]:
         command = commands / name
         command.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
         command.chmod(0o755)
-    paths = {"PATH": f"{commands}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])}
+    paths = {"PATH": f"{commands}:{os.environ['PATH']}", "PYTHONPATH": PYTHON_PATH}
     return os.environ | paths
 
 
@@ -77,8 +79,7 @@ def test_recipes(number: int) -> None:
 
 
 def run_example(server: Server, *arguments: str) -> str:
-    paths = os.pathsep.join([str(ROOT / "src"), *sys.path])
-    variables = os.environ | {"DISQUEUE_URL": server.url, "PYTHONPATH": paths}
+    variables = os.environ | {"DISQUEUE_URL": server.url, "PYTHONPATH": PYTHON_PATH}
     done = subprocess.run(
         [sys.executable, *arguments], cwd=ROOT / "examples", env=variables, capture_output=True, text=True, check=True
     )
