@@ -5,6 +5,7 @@ Loggers are those of the standard library, below "disqueue"; `log_event` is what
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import sys
@@ -105,6 +106,13 @@ class LogFile(logging.StreamHandler[TextIO]):
         if old is not None:
             old.close()
 
+    def close(self) -> None:
+        """End; what can't be written any more is given up."""
+        super().close()
+        if self.path:
+            with contextlib.suppress(OSError):
+                self.stream.close()
+
     def handleError(self, record: logging.LogRecord) -> None:
         """A full disk or a closed pipe must not stop the broker, and there is nowhere left to say so."""
 
@@ -115,6 +123,7 @@ def open_log(path: str, level: str, form: str) -> LogFile:
     handler.setFormatter(JsonFormatter() if form == "json" else HumanFormatter())
     for old in list(logger.handlers):
         logger.removeHandler(old)
+        old.close()
     logger.addHandler(handler)
     logger.propagate = False
     set_level(level)
