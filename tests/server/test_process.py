@@ -69,12 +69,13 @@ class Run:
 
     def connect(self, path: str = "") -> socket.socket:
         def attempt() -> socket.socket | None:
-            with contextlib.suppress(OSError):
-                if path:
-                    one = socket.socket(socket.AF_UNIX)
-                    one.connect(path)
-                    return one
-                return socket.create_connection(("127.0.0.1", self.port), WAIT_S)
+            one = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
+            try:
+                one.connect(path or ("127.0.0.1", self.port))
+            except OSError:
+                one.close()
+            else:
+                return one
             assert self.process is not None
             assert self.process.poll() in (None, 0), self.output()
             return None

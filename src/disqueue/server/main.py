@@ -110,14 +110,15 @@ async def _main(configuration: Configuration, sockets: list[socket.socket], clus
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_log_exception)
     await shell.start(sockets)
-    await journal.load()
-    await cluster.start(shell)
     _handle_signals(loop, shell, log)
     for remark in configuration.remarks:
         logs.log_event("warning", remark)
-    _log_start(configuration, shell)
-    process.tune_garbage_collection()
-    await shell.stopped.wait()
+    await journal.load()
+    if not shell.stopped.is_set():  # a signal while the journal was read
+        await cluster.start(shell)
+        _log_start(configuration, shell)
+        process.tune_garbage_collection()
+        await shell.stopped.wait()
     cluster.stop()
     # One more turn of the loop sends what the transports still hold.
     await asyncio.sleep(0)
