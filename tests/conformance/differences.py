@@ -52,6 +52,12 @@ DIFFERENCES: dict[str, Difference] = {
         "It stays deliverable: ENQUEUE queues it. WORKING answers 0 and leaves it in its queue.",
         "It has not been delivered yet, so queueing it again breaks no promise.",
     ),
+    "working-only-postpones": Difference(
+        DELIVERY,
+        "WORKING on a delayed job makes it due after its RETRY, before its DELAY has passed.",
+        "WORKING never brings a job forward.",
+        "A job must not be delivered before its DELAY unless ENQUEUE or NACK ask for it.",
+    ),
     "delivered-at-most-once-forgotten": Difference(
         DELIVERY,
         "A delivered job with RETRY 0 is kept until its TTL ends.",

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from disqueue.core.acknowledgement import Acknowledgement
 from disqueue.core.client import BLOCKED_FORWARD, Client
 from disqueue.core.ids import is_at_least_once
-from disqueue.core.job import ACKED, ACTIVE, DELETED, DELIVERED, PLACEHOLDER, QUEUED, WAIT_REPL, Job
-from disqueue.core.scheduler import BY_COMMAND, BY_NACK
+from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELETED, DELIVERED, PLACEHOLDER, QUEUED, WAIT_REPL, Job
+from disqueue.core.replication import TAKEOVER_JITTER_MS
+from disqueue.core.scheduler import ASK_AHEAD_MS, BY_COMMAND, BY_NACK
 from disqueue.core.timers import Timed
 from disqueue.wire.job_records import Answer, Forward
 
@@ -143,9 +144,14 @@ class Forwarding(Acknowledgement):
         ttl_ms = job.ttl_s * 1000
         if (job.expires_ms - self.now_ms) * 2 < ttl_ms and job.retry_s > 0:
             return WORKING_TOO_LATE
-        if job.state != WAIT_REPL and job.retry_s > 0:
+        if job.state != WAIT_REPL and job.retry_s > 0 and not self._waits_for_delay(job):
             self.work_goes_on(job)
         return WORKING_GOES_ON + job.retry_s
+
+    def _waits_for_delay(self, job: Job) -> bool:
+        """Tell whether the DELAY of a job has not passed, here or for a copy: WORKING must not bring it forward."""
+        latest_ms = self.now_ms + job.retry_s * 1000 + ASK_AHEAD_MS + TAKEOVER_JITTER_MS
+        return bool(job.flags & DELAYED) or (job.state == ACTIVE and job.due_ms > latest_ms)
 
     def _reply_working(self, client: Client, result: int) -> None:
         if result == UNKNOWN:
