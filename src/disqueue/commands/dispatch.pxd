@@ -32,6 +32,8 @@ cdef class Dispatcher:
     cdef public bint memory_limited
     cdef public long long slow_us
     cdef readonly long long mark_us
+    cdef ReplyWriter behind
+    cdef Entry addjob
 
     cdef _add_name(self, bytes name, Entry entry)
     cpdef add_monitor(self, Client client)

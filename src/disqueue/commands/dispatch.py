@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from disqueue.commands.redaction import redacted
 from disqueue.commands.table import Command
 from disqueue.config.sources import ConfigError
-from disqueue.core.client import REPLY_OFF, REPLY_ON, REPLY_SKIP, REPLY_SKIP_NEXT, Client
+from disqueue.core.client import MAX_PENDING_ADDS, REPLY_OFF, REPLY_ON, REPLY_SKIP, REPLY_SKIP_NEXT, Answer, Client
 from disqueue.wire.resp import ReplyWriter
 
 if TYPE_CHECKING:
@@ -57,10 +57,12 @@ class Dispatcher:
         self.memory_limited = False
         self.slow_us = NEVER_US
         self.mark_us = self.clock_us()
+        self.behind = ReplyWriter()
         for command in commands.values():
             entry = Entry(command)
             self.by_name[command.name] = entry
             self._add_name(command.name, entry)
+        self.addjob = self.by_name[b"addjob"]
 
     # -- names
 
@@ -152,6 +154,22 @@ class Dispatcher:
         entry.elapsed_us += elapsed_us
         if elapsed_us >= self.slow_us:
             self.broker.command_was_slow(entry, args, elapsed_us)
+
+    def may_go_behind(self, client: Client, args: list[bytes]) -> bool:
+        """Tell whether a request may be executed while ADDJOBs before it wait for their copies: another ADDJOB may."""
+        entry = self.entries.get(args[0])
+        return entry is self.addjob and client.reply_mode == REPLY_ON and len(client.pending_adds) < MAX_PENDING_ADDS
+
+    def execute_behind(self, client: Client, args: list[bytes]) -> None:
+        """Execute an ADDJOB while others of its client wait; its reply comes behind theirs."""
+        reply = client.reply
+        behind = self.behind
+        behind.protocol = reply.protocol
+        client.reply = behind
+        self.execute(client, args)
+        client.reply = reply
+        if behind.size:
+            client.pending_adds.append(Answer(behind.take()))
 
     def _refuse_unknown(self, client: Client, name: bytes) -> None:
         shown = name[:128] + (b"..." if len(name) > 128 else b"")

@@ -1,5 +1,9 @@
 from disqueue.core.timers cimport Timed
 
+cdef class Answer:
+    cdef public bytes text
+
+
 cdef class Client(Timed):
     cdef public long long id
     cdef public object reply
@@ -21,4 +25,5 @@ cdef class Client(Timed):
     cdef public list waiting_queues
     cdef public long long wanted_jobs
     cdef public bint with_counters
-    cdef public object pending_job
+    cdef public object request
+    cdef public object pending_adds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from disqueue.core.timers import Timed
@@ -20,10 +21,22 @@ REPLY_SKIP_NEXT = 2
 REPLY_SKIP = 3
 
 
+MAX_PENDING_ADDS = 1000
+"""ADDJOBs of one connection that wait for their copies at a time; more wait in the connection."""
+
+
+class Answer:
+    """The reply to one ADDJOB that waits, or to one that came behind it: `text` is empty until it is known."""
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+
+
 class Client(Timed):
     """One connection, as the core and the commands see it.
 
-    A blocked client's further requests are kept back by the shell until the node calls `on_unblock`.
+    A blocked client's further requests are kept back by the shell until the node calls `on_unblock`; only an ADDJOB behind others
+    that wait for their copies may be executed at once, by `Dispatcher.execute_behind`.
     `wake_ms` (from `Timed`) is the deadline of the command it is blocked in.
     """
 
@@ -51,5 +64,7 @@ class Client(Timed):
         self.waiting_queues: list[Any] = []
         self.wanted_jobs = 0
         self.with_counters = False
-        self.pending_job: Any = None
-        """The `Job` or the `Request` that a blocked client waits for."""
+        self.request: Any = None
+        """The `Request` that a blocked client waits for."""
+        self.pending_adds: deque[Answer] = deque()
+        """The ADDJOBs that wait for their copies, in the order of their replies."""

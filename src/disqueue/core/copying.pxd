@@ -1,7 +1,9 @@
-from disqueue.core.client cimport Client
+from disqueue.core.client cimport Answer, Client
 
-cdef class Copying:
+cdef class Copying(Answer):
     cdef public Client client
+    cdef public bytes job_id
+    cdef public long long deadline_ms
     cdef public bint external
     cdef public object confirmed
     cdef public object refused

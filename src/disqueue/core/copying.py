@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from disqueue.core.client import Client
+from disqueue.core.client import Answer, Client
+from disqueue.core.timers import NEVER_MS
 
 STEP_MS = 50
 """Another node is tried when confirmations are missing for this long, or longer where round trips take longer."""
 MAX_STEP_MS = 2000
 
 
-class Copying:
+class Copying(Answer):
     """How far the copies are. `client` waits for them, or is None (ASYNC, or the client went away)."""
 
     def __init__(self, client: Client | None, external: bool, next_ms: int) -> None:
+        Answer.__init__(self, b"")
         self.client = client
+        self.job_id = b""
+        self.deadline_ms = NEVER_MS
+        """When the client's timeout has passed."""
         self.external = external
         """This node keeps no copy itself: it is leaving or short of memory."""
         self.confirmed = 0 if external else 1

@@ -173,7 +173,7 @@ class Forwarding(Acknowledgement):
             unknown = self._keep_acks(request, unknown)
         request.unknown = unknown
         request.candidates = self._candidates(unknown) if unknown else []
-        client.pending_job = request
+        client.request = request
         self.block(client, BLOCKED_FORWARD, 0)
         self._next_step(request)
 
@@ -224,7 +224,7 @@ class Forwarding(Acknowledgement):
         client = request.client
         if client is None:
             return
-        client.pending_job = None
+        client.request = None
         if request.verb == WORKING:
             self._reply_working(client, request.result)
         else:
@@ -233,8 +233,8 @@ class Forwarding(Acknowledgement):
 
     def cancel_request(self, client: Client) -> None:
         """The client of a request has gone."""
-        request: Request = client.pending_job
-        client.pending_job = None
+        request: Request = client.request
+        client.request = None
         request.client = None
         self.unblock(client)
 

@@ -87,8 +87,6 @@ class Node(Handover):
         """The deadline of a blocked client has passed."""
         if client.blocked == BLOCKED_GETJOB:
             self.getjob_timed_out(client)
-        elif client.blocked == BLOCKED_ADDJOB:
-            self.addjob_timed_out(client)
 
     def disconnect(self, client: Client) -> None:
         """A client has gone: nothing waits for it any more."""
@@ -96,7 +94,7 @@ class Node(Handover):
             self.stop_waiting(client)
             self.unblock(client)
         elif client.blocked == BLOCKED_ADDJOB:
-            self.cancel_add(client)
+            self.cancel_adds(client)
         elif client.blocked == BLOCKED_FORWARD:
             self.cancel_request(client)
         self.timers.clear(client)

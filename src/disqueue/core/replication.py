@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
-from disqueue.core.client import BLOCKED_ADDJOB, Client
+from disqueue.core.client import BLOCKED_ADDJOB, NOT_BLOCKED, Client
 from disqueue.core.copying import MAX_STEP_MS, STEP_MS, Copying
 from disqueue.core.job import (
     ACTIVE,
@@ -20,6 +21,7 @@ from disqueue.core.queue import PAUSED_IN, Queue
 from disqueue.core.recent import RecentIds
 from disqueue.core.registry import LEVEL_NORMAL
 from disqueue.core.scheduler import ASK_AHEAD_MS, BY_MOVE, BY_TIME
+from disqueue.core.timers import NEVER_MS
 from disqueue.wire.job_records import (
     DELETE,
     ENQUEUE,
@@ -154,9 +156,13 @@ class Replication(Peers):
         return NOREPL_TEXT
 
     def _add_synchronously(self, client: Client, job: Job, wanted: int, external: bool, timeout_ms: int) -> None:
-        self._begin_copying(job, Copying(client, external, self.now_ms + STEP_MS), wanted)
-        client.pending_job = job
-        self.block(client, BLOCKED_ADDJOB, timeout_ms)
+        copying = Copying(client, external, self.now_ms + STEP_MS)
+        if 0 < timeout_ms < NEVER_MS - self.now_ms:
+            copying.deadline_ms = self.now_ms + timeout_ms
+        client.pending_adds.append(copying)
+        if client.blocked == NOT_BLOCKED:
+            self.block(client, BLOCKED_ADDJOB, 0)
+        self._begin_copying(job, copying, wanted)
 
     def _begin_copying(self, job: Job, copying: Copying, wanted: int) -> None:
         """Keep a job back until other nodes have copies."""
@@ -164,6 +170,7 @@ class Replication(Peers):
         self.waiting_jobs += 1
         if copying.external:
             job.owners = 0
+        copying.job_id = job.id
         job.waiter = copying
         self.register(job)
         targets = self._choose_targets(job, copying, wanted)
@@ -287,10 +294,23 @@ class Replication(Peers):
         job.waiter = None
         self.waiting_jobs -= 1
         job.state = ACTIVE
+        self._answer_add(copying, b"+%b\r\n" % job.id)
+
+    def _answer_add(self, copying: Copying, text: bytes) -> None:
+        """Answer a producer, once the ADDJOBs before this one on its connection have their answers."""
+        copying.text = text
         client = copying.client
-        if client is not None:
-            client.pending_job = None
-            client.reply.status(job.id)
+        if client is None:
+            return
+        copying.client = None
+        pending = client.pending_adds
+        if pending[0] is not copying:
+            return
+        while pending and pending[0].text:
+            client.reply.raw(pending.popleft().text)
+        if pending:
+            self.on_unblock(client)  # still blocked: the shell sends what is there
+        else:
             self.unblock(client)
 
     def acked_while_copying(self, job: Job) -> None:
@@ -326,32 +346,26 @@ class Replication(Peers):
         self.unregister(job)
         self.done.add(job.id, self.now_ms)
         self.tell_all(self.others(job.owners), DELETE, job.id)
-        client = copying.client
-        if client is not None:
-            client.pending_job = None
-            if error:
-                client.reply.error(error)
-            self.unblock(client)
+        self._answer_add(copying, b"-%b\r\n" % error)
 
     def add_failed(self, job: Job) -> None:
         """The job is deleted or has expired while its producer waits."""
         self._fail_add(job, NOREPL_REMOVED)
 
-    def addjob_timed_out(self, client: Client) -> None:
+    def add_timed_out(self, job: Job) -> None:
         """The producer's timeout has passed."""
-        job: Job | None = client.pending_job
-        if job is not None and job.state == WAIT_REPL:
-            self._fail_add(job, NOREPL_TIMEOUT)
+        self._fail_add(job, NOREPL_TIMEOUT)
 
-    def cancel_add(self, client: Client) -> None:
-        """The producer has gone."""
-        job: Job | None = client.pending_job
-        client.pending_job = None
-        if job is not None and job.state == WAIT_REPL:
-            copying = job.waiter
-            assert copying is not None
-            copying.client = None
-            self._fail_add(job, b"")
+    def cancel_adds(self, client: Client) -> None:
+        """The producer has gone: its jobs that are not copied yet go too."""
+        pending = client.pending_adds
+        client.pending_adds = deque()
+        for answer in pending:
+            if isinstance(answer, Copying) and answer.client is not None:
+                answer.client = None
+                job = self.jobs.get(answer.job_id)
+                if job is not None and job.state == WAIT_REPL:
+                    self._fail_add(job, NOREPL_REMOVED)
         self.unblock(client)
 
     # -- the other side

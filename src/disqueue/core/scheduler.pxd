@@ -21,6 +21,7 @@ cdef class Scheduler(Registry):
     cpdef job_due(self, Job job)
     cdef _due(self, Job job)
     cdef bint _must_ask(self, Job job) except -1
+    cpdef add_timed_out(self, Job job)
     cpdef copy_step(self, Job job)
     cpdef ask_owners(self, Job job)
     cpdef renew(self, Job job)

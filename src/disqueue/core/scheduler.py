@@ -68,6 +68,8 @@ class Scheduler(Registry):
             copying: Copying = job.waiter
             if copying.next_ms < wake_ms:
                 wake_ms = copying.next_ms
+            if copying.deadline_ms < wake_ms:
+                wake_ms = copying.deadline_ms
         self.timers.set(job, wake_ms)
 
     def job_due(self, job: Job) -> None:
@@ -77,6 +79,9 @@ class Scheduler(Registry):
             return
         if job.waiter is not None:
             copying: Copying = job.waiter
+            if copying.deadline_ms <= self.now_ms:
+                self.add_timed_out(job)
+                return
             if copying.next_ms <= self.now_ms:
                 self.copy_step(job)
         if job.due_ms != 0 and job.state != WAIT_REPL:
@@ -99,6 +104,9 @@ class Scheduler(Registry):
     def _must_ask(self, job: Job) -> bool:
         """Tell whether the other owners are to be asked before the job is queued again."""
         return job.owners != 1 and job.state == ACTIVE and job.retry_s > 0 and not job.flags & (ASKED | DELAYED)
+
+    def add_timed_out(self, job: Job) -> None:
+        """The producer of a job has waited for its copies long enough; a higher layer answers it."""
 
     def copy_step(self, job: Job) -> None:
         """Copies of the job are missing; a higher layer makes them."""

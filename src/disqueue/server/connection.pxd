@@ -28,6 +28,8 @@ cdef class Connection:
 
     @cython.locals(dispatcher=Dispatcher, client=Client, left=int, request=list)
     cpdef take_turn(self)
+    @cython.locals(blocked=int)
+    cpdef bint may_take_turn(self)
     @cython.final
     cdef refuse(self, bytes reply)
     @cython.final

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from disqueue.core.client import NOT_BLOCKED, Client
+from disqueue.core.client import BLOCKED_ADDJOB, NOT_BLOCKED, Client
 from disqueue.wire.resp import ParserLimits, ProtocolError, ReplyWriter, RequestParser
 
 if TYPE_CHECKING:
@@ -88,10 +88,17 @@ class Connection:
         except ProtocolError as error:
             self.refuse(error.reply)
             return
-        if client.blocked == NOT_BLOCKED and not self.waiting_turn and not self.writing_paused:
+        if self.may_take_turn() and not self.waiting_turn:
             self.take_turn()
         else:
             self.account()
+
+    def may_take_turn(self) -> bool:
+        """Tell whether the client's next request may be executed, as far as it itself is concerned."""
+        if self.writing_paused:
+            return False
+        blocked = self.client.blocked
+        return blocked == NOT_BLOCKED or (blocked == BLOCKED_ADDJOB and self.held is None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is there."""
@@ -147,13 +154,23 @@ class Connection:
             if shell.paused and shell.holds_back(request):
                 self.held = request
                 break
+            if client.blocked != NOT_BLOCKED:
+                if client.blocked != BLOCKED_ADDJOB or not dispatcher.may_go_behind(client, request):
+                    self.held = request
+                    break
+                self.held = None
+                left -= 1
+                dispatcher.execute_behind(client, request)
+                continue
             self.held = None
             left -= 1
             dispatcher.execute(client, request)
             if self.stranger and (client.authenticated or not dispatcher.password):
                 self.stranger = False
                 self.parser.set_limits(shell.limits)
-            if client.blocked != NOT_BLOCKED or client.close_after_reply or client.close_asap:
+            if client.close_after_reply or client.close_asap:
+                break
+            if client.blocked != NOT_BLOCKED and client.blocked != BLOCKED_ADDJOB:
                 break
         if self.writer.size > 0 and not self.dirty:
             self.dirty = True

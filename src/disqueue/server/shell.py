@@ -253,7 +253,7 @@ class Shell:
             client = connection.client
             if connection.closed or connection.draining or client.close_asap or client.close_after_reply:
                 continue
-            if client.blocked == NOT_BLOCKED and not connection.writing_paused:
+            if connection.may_take_turn():
                 connection.take_turn()
             if not connection.waiting_turn:
                 connection.resume_reading()
@@ -411,7 +411,7 @@ class Shell:
         if isinstance(connection, Connection) and not connection.closed:
             self._mark_dirty(connection)
             client.active_ms = self.now_ms
-            if connection.held is not None or connection.parser.buffered_bytes:
+            if client.blocked == NOT_BLOCKED and (connection.held is not None or connection.parser.buffered_bytes):
                 self.give_turn(connection)
 
     # -- the broker's port to the process
