@@ -24,7 +24,8 @@ STAKE = "The records there are lost: jobs may be missing, and jobs that ended th
 class Fault(NamedTuple):
     """A place in a segment where no whole record is, and the bytes the record there would take.
 
-    `settled`: the manifest says that all of the segment was on the disk. `short`: the file is shorter than the next segment says.
+    `settled`: the manifest says that all of the segment was on the disk. `short`: the next segment says that the file was longer,
+    or does not say anything because its own first record is lost.
     """
 
     segment: int
@@ -48,17 +49,17 @@ def judge(fault: Fault, file: str, behind: list[Behind]) -> None:
 
     `behind`: the rest of the segment, and the later ones.
     """
-    place = (fault.segment, fault.offset)
     synced = (0, 0)
-    whole = False
+    whole = [False, False]
     for part in behind:
-        for mark in find_passes(part.data, part.offset, part.salt):
-            whole = True
-            synced = max(synced, (mark.synced_segment, mark.synced_offset))
-        whole = whole or find_job_record(part.data, part.offset, part.salt)
-    if fault.settled or synced > place:
+        marks = find_passes(part.data, part.offset, part.salt)
+        synced = max([synced, *((mark.synced_segment, mark.synced_offset) for mark in marks)])
+        if marks or find_job_record(part.data, part.offset, part.salt):
+            whole[part.segment != fault.segment] = True
+    here, later = whole
+    if fault.settled or synced > (fault.segment, fault.offset):
         raise _damage(fault, file, "the journal is damaged here: this had been written to the disk whole")
-    if whole and not fault.short and not _is_hole(fault, behind[0].data):
+    if (here or (later and not fault.short)) and not _is_hole(fault, behind[0].data):
         raise _damage(fault, file, "the journal is damaged here: whole records stand behind this place")
 
 
@@ -70,7 +71,7 @@ def _is_hole(fault: Fault, data: bytes) -> bool:
     """Tell whether a sector of zeros is among the bytes that the record at the fault would take."""
     reach = fault.needed if fault.needed <= RECORD_BYTES_MAX else 0
     first = -fault.offset % SECTOR_BYTES
-    if first >= 8 and not any(data[:first]):
+    if first >= 8 and data and not any(data[:first]):
         return True
-    reachable = range(first, min(len(data), reach + SECTOR_BYTES), SECTOR_BYTES)
-    return any(data[at : at + SECTOR_BYTES] == bytes(SECTOR_BYTES) for at in reachable)
+    sectors = range(first, min(len(data), reach + SECTOR_BYTES), SECTOR_BYTES)
+    return any(not any(data[at : at + SECTOR_BYTES]) for at in sectors)

@@ -8,10 +8,9 @@ from disqueue.journal.image cimport job_record_bytes
 from disqueue.journal.segments cimport Segment, SegmentTable
 from disqueue.wire.journal_records cimport append_forgotten, append_job, append_record, append_state
 
-cdef int CLEAN
-cdef int CHANGED
-cdef int WHOLE_AGAIN
-cdef int GONE
+cdef int _CHANGED
+cdef int _WHOLE_AGAIN
+cdef int _GONE
 cdef int FORGOTTEN_RECORD_BYTES
 
 @cython.locals(due_ms="long long", queue=Queue)

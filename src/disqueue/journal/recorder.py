@@ -27,11 +27,11 @@ from disqueue.wire.journal_records import (
     split_records,
 )
 
-CLEAN = 0
-CHANGED = 1
-WHOLE_AGAIN = 2
 GONE = 4
-"""Bits of `job.journal_flags`: in the list of changed jobs; to be written whole; no longer in the registry."""
+"""Bits of `job.journal_flags`: no longer in the registry; in the list of changed jobs; to be written whole."""
+_GONE = GONE
+_CHANGED = 1
+_WHOLE_AGAIN = 2
 
 
 def append_whole(buffer: bytearray, base: int, job: Job, wall_offset_ms: int) -> None:
@@ -114,23 +114,23 @@ class Recorder:
     def job_changed(self, job: Job) -> None:
         """See `JournalPort`."""
         flags = job.journal_flags
-        if flags & CHANGED == 0:
+        if flags & _CHANGED == 0:
             self.changed.append(job)
-        job.journal_flags = (flags | CHANGED) & ~GONE
+        job.journal_flags = (flags | _CHANGED) & ~_GONE
 
     def job_forgotten(self, job: Job) -> None:
         """See `JournalPort`. A job that came and went between two writes leaves no trace."""
         flags = job.journal_flags
-        if flags & CHANGED == 0:
+        if flags & _CHANGED == 0:
             if job.journal_segment == 0:
                 return
             self.changed.append(job)
-        job.journal_flags = flags | CHANGED | GONE
+        job.journal_flags = flags | _CHANGED | _GONE
 
     def rewrite_job(self, job: Job) -> None:
         """Write a job whole again, because its segment is to go."""
         self.job_changed(job)
-        job.journal_flags |= WHOLE_AGAIN
+        job.journal_flags |= _WHOLE_AGAIN
 
     def queue_changed(self, queue: Queue) -> None:
         """See `JournalPort`."""
@@ -176,16 +176,16 @@ class Recorder:
 
     def _append_change(self, buffer: bytearray, base: int, job: Job, wall_offset_ms: int) -> None:
         flags = job.journal_flags
-        job.journal_flags = CLEAN
+        job.journal_flags = 0
         if job.journal_segment < self.first_segment:
             job.journal_segment = 0
             job.journal_state = 0
-        if flags & GONE:
+        if flags & _GONE:
             if job.journal_segment:
                 segment = job.journal_segment
                 self.unaccount(job)
                 self._append_ending(buffer, base, job.id, segment)
-        elif flags & WHOLE_AGAIN or job.journal_segment == 0:
+        elif flags & _WHOLE_AGAIN or job.journal_segment == 0:
             self.unaccount(job)
             append_whole(buffer, base, job, wall_offset_ms)
             self.account_job(job, self.table.active)
@@ -223,7 +223,7 @@ class Recorder:
 
     def relocate(self, chunks: list[bytearray], segment: Segment, last: int) -> None:
         """The records in `chunks` were written again, to `segment`: count them there instead of in `last` and those after it."""
-        gone = {job.id: job for job in self.changed if job.journal_flags & GONE}
+        gone = {job.id: job for job in self.changed if job.journal_flags & _GONE}
         for chunk in chunks:
             data = bytes(chunk)
             for kind, start, end in split_records(data):

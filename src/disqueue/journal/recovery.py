@@ -258,7 +258,7 @@ class Recovery:
     def _stop(self, entry: Entry) -> bool:
         """The journal does not read on from here: a cut is noted, and reading is over; damage raises `JournalError`."""
         assert self.manifest is not None
-        short = self._expected > self.sizes[entry.number]
+        short = self._expected > self.sizes[entry.number] or self._expected == 0
         fault = Fault(entry.number, self._offset, self._scanner.needed, settled=entry.end is not None, short=short)
         later = [other.number for other in self.manifest.segments[self._index + 1 :]]
         lost_bytes = self.sizes[entry.number] - self._offset

@@ -15,7 +15,7 @@ from disqueue.journal.compaction import Compactor
 from disqueue.journal.disk import Disk
 from disqueue.journal.errors import JournalError
 from disqueue.journal.loading import Loaded, Loading
-from disqueue.journal.manifest import segment_numbers
+from disqueue.journal.manifest import segment_numbers, store_manifest
 from disqueue.journal.port import Executor
 from disqueue.journal.recorder import Recorder
 from disqueue.journal.segments import Segment, SegmentTable
@@ -221,19 +221,29 @@ class JournalRuntime:
             self._catching_up = False
             self.end_pass(self.node.now_ms, self.node.wall_ms, last=True)
             self.executor.wait()
-            if not self.error:
-                self.table.complete = True
-                chunk = bytearray()
-                append_record(chunk, self.writer.place(), CLOSED, encode_meta(Closed(switched_off)))
-                self.writer.append(chunk, self.node.now_ms)
-                self.executor.wait()
-            problem = self.error or self.writer.close()
+            problem = self.error or self.writer.sync_now() or self._append_end(switched_off)
+            self.writer.close()
             self.node.journal = None
         self.disk.unlock()
         self._locked = False
         self.state = OFF
         self._loading = None
         return problem
+
+    def _append_end(self, switched_off: bool) -> str:
+        """Write that nothing follows; return what went wrong, or ""."""
+        if not self.table.complete:
+            self.table.complete = True
+            try:
+                store_manifest(self.disk, self.table.manifest())
+            except OSError as error:
+                return f"storing the manifest failed: {reason_of(error)}"
+        chunk = bytearray()
+        append_pass(chunk, self.writer.place(), self.node.wall_ms, *self.writer.synced)
+        append_record(chunk, self.writer.place(), CLOSED, encode_meta(Closed(switched_off)))
+        self.writer.append(chunk, self.node.now_ms)
+        self.executor.wait()
+        return self.writer.sync_now()
 
     # -- the pass
 
@@ -258,7 +268,7 @@ class JournalRuntime:
         if not last:
             self._background(now_ms)
         self._publish()
-        return bool(known) or not writer.error
+        return bool(known) or writer.kept()
 
     def next_deadline_ms(self) -> int:
         """Return when `end_pass` has something to do although nothing happens, or -1."""

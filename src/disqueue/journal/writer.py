@@ -115,6 +115,10 @@ class Writer:
             return self.synced_ms + SYNC_MS
         return -1
 
+    def kept(self) -> bool:
+        """Return whether all that was taken in is as safe as the policy promises."""
+        return self.unwritten == 0 and (self.policy != ALWAYS or not self.unsynced)
+
     def behind(self) -> bool:
         """Return whether so much waits for the disk that no more should be taken in."""
         return self.unsynced_bytes > UNSYNCED_BYTES_MAX
@@ -331,8 +335,9 @@ class Writer:
                 self._replaced(Segment(number, salt, len(content)), made[0], len(chunks))
             else:
                 self._abandon(number, made)
-                self._fail(f"beginning segment {number} failed: {reason_of(error)}")
+                self._fail(f"{cause}; beginning segment {number} failed: {reason_of(error)}")
 
+        cause = self.error.partition("; ")[0]
         manifest = self._replacing_manifest(number)
         self.busy = True
         self.executor.submit(make, done)
@@ -385,18 +390,21 @@ class Writer:
 
     # -- the end
 
-    def close(self) -> str:
-        """Force all to the disk, waiting for it, and close the files; return what went wrong, or ""."""
+    def sync_now(self) -> str:
+        """Force all to the disk and wait for it; return what went wrong, or ""."""
         self._write()
         if not self.error and len(self.unsynced) > self.unwritten:
             self._sync_here()
+        return self.error
+
+    def close(self) -> None:
+        """Close the files as they are."""
         for file in self.files.values():
             file.close()
         if self.next is not None:
             self.next[1].close()
             self.next = None
         self.files = {}
-        return self.error
 
 
 def reason_of(error: BaseException) -> str:

@@ -56,9 +56,10 @@ class FileData:
         kept = len(self.pending) if mode in (LOSE_NONE, LOSE_SECTORS) else 0
         if mode == LOSE_TAIL and self.pending:
             kept = random.randrange(len(self.pending) + 1)
-        for offset, data in self.pending[:kept]:
+        reached: dict[int, int] = {}
+        for index, (offset, data) in enumerate(self.pending[:kept]):
             if mode == LOSE_SECTORS and data is not None:
-                self._keep_sectors(offset, data, random)
+                self._keep_sectors(index, offset, data, reached, random)
             else:
                 apply(self.durable, offset, data)
         if mode == LOSE_TAIL and kept < len(self.pending):
@@ -68,12 +69,16 @@ class FileData:
         self.pending.clear()
         self.content = bytearray(self.durable)
 
-    def _keep_sectors(self, offset: int, data: bytes, random: Random) -> None:
+    def _keep_sectors(self, index: int, offset: int, data: bytes, reached: dict[int, int], random: Random) -> None:
+        """Each sector is there as of some moment: as it was before the first writes that are lost to it."""
         end = offset + len(data)
         at = offset
         while at < end:
-            stop = min(end, (at // SECTOR_BYTES + 1) * SECTOR_BYTES)
-            if random.random() < 0.7:
+            sector = at // SECTOR_BYTES
+            stop = min(end, (sector + 1) * SECTOR_BYTES)
+            if sector not in reached:
+                reached[sector] = random.choice((0, len(self.pending), len(self.pending), random.randrange(len(self.pending) + 1)))
+            if index < reached[sector]:
                 put(self.durable, at, data[at - offset : stop - offset])
             at = stop
 

@@ -1,0 +1,134 @@
+"""A crash after every byte, a flip of every bit: what is recovered is a prefix of what was written, or a refusal."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+from typing import Any
+
+import pytest
+
+from disqueue.journal.errors import JournalError
+from disqueue.journal.manifest import MANIFEST, segment_name
+from disqueue.journal.recorder import GONE
+from disqueue.simulation.disk import SimulatedCrash, SimulatedDisk
+from tests.journal.histories import RecordingImage, image_state, lasting, random_history, read
+from tests.journal.support import Server, new_server
+
+
+def written(seed: int, passes: int, **settings: Any) -> tuple[Server, list[Any]]:
+    """Return a server that has lived for a while, and all the states of its journal."""
+    server = new_server(seed, **settings)
+    random_history(server, Random(seed), passes)
+    server.end_pass()
+    server.disk.kill()
+    _, image = read(server.disk, RecordingImage)
+    assert isinstance(image, RecordingImage)
+    return server, image.states
+
+
+def test_every_length_of_the_last_segment_gives_a_prefix() -> None:
+    server, states = written(1, passes=12)
+    name = segment_name(server.runtime.table.active.number)
+    whole = server.disk.copy()
+    length = whole.size(name)
+    reached = 0
+    for size in range(80, length):
+        disk = whole.copy()
+        disk.open(name).truncate(size)
+        recovery, image = read(disk)
+        state = image_state(image)
+        assert state == states[image.records]
+        assert image.records >= reached  # more bytes never give less
+        reached = image.records
+        assert (recovery.cut is None) == (recovery.read_bytes == size - 80)
+    assert reached == len(states) - 2
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_flip_of_every_bit_gives_a_prefix_or_a_refusal(seed: int) -> None:
+    """Three segments, always synced: only the last pass may be lost, and that is reported."""
+    server, states = written(seed, passes=9, policy="always", segment_bytes=700)
+    whole = server.disk
+    for name in whole.names():
+        for bit in range(whole.size(name) * 8):
+            whole.flip_bit(name, bit)
+            try:
+                recovery, image = read(whole)
+            except JournalError as error:
+                assert name in str(error) or name == MANIFEST
+            else:
+                assert image_state(image) == states[image.records]
+                assert image.records == len(states) - 1 or recovery.cut is not None
+            whole.flip_bit(name, bit)
+
+
+def test_damage_before_the_last_pass_is_refused_even_when_nothing_was_synced() -> None:
+    server = new_server(policy="no")
+    server.add()
+    server.run_pass()
+    name = segment_name(server.runtime.table.active.number)
+    place = server.disk.size(name) - 20
+    server.add()
+    server.run_pass()
+    server.disk.flip_bit(name, place * 8)
+
+    with pytest.raises(JournalError, match="damaged here") as caught:
+        server.restarted()
+    assert name in caught.value.file
+    assert 0 < caught.value.offset <= place
+    assert "check-journal" in caught.value.remedy
+
+
+def lives(disk: SimulatedDisk, seed: int, passes: int) -> tuple[Server, dict[bytes, Any]]:
+    """Let a server live on a disk until that kills it; return it with the state at the end of its last whole pass."""
+    server = Server(disk, segment_bytes=600, rewrite_min_bytes=0, rewrite_percentage=30)
+    promised: dict[bytes, Any] = {}
+    random = Random(seed)
+    try:
+        server.start()
+        for number in range(passes):
+            random_history(server, random, 1)
+            server.end_pass()
+            promised = server.state()
+            if number == 4:
+                server.runtime.compact()
+    except SimulatedCrash:
+        pass
+    return server, promised
+
+
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+
+
+@pytest.mark.parametrize(("seed", "passes", "step"), [(4, 2, 1 if THOROUGH else 3), (5, 9, 1 if THOROUGH else 61)])
+def test_a_crash_after_every_byte_written_loses_nothing_that_was_promised(seed: int, passes: int, step: int) -> None:
+    """Header, manifest, rotation and compaction included: each job is as it was at the last whole pass, or as it is now."""
+    disk = SimulatedDisk(Random(seed))
+    lives(disk, seed, passes)
+    total = disk.written_bytes
+    for crash_after in range(0, total, step):
+        disk = SimulatedDisk(Random(seed))
+        disk.crash_after_bytes = crash_after
+        server, promised = lives(disk, seed, passes)
+        before, now = lasting(promised), lasting(server.state())
+        again = server.restarted()
+
+        for job_id, job in again.state().items():
+            assert job in (before.get(job_id), now.get(job_id))
+        for job_id in before.keys() & now.keys():
+            assert again.node.jobs.get(job_id) is not None
+        assert_accounted(again)
+
+
+def assert_accounted(server: Server) -> None:
+    """The segments' accounts are exact, and the server can go on."""
+    table = server.runtime.table
+    known = {job.id: job for job in server.runtime.recorder.changed if job.journal_flags & GONE}
+    known |= {job.id: job for job in server.node.jobs}
+    for number, segment in table.by_number.items():
+        assert segment.jobs == sum(job.journal_segment == number for job in known.values())
+        assert segment.states == sum(job.journal_state == number for job in known.values())
+    job_id = server.add(queue=b"after")
+    server.end_pass()
+    assert job_id in server.restarted().queued(b"after")
