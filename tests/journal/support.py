@@ -54,7 +54,7 @@ class Server:
         self, disk: SimulatedDisk, now_ms: int = 1000, wall_ms: int = WALL_MS, node_id: bytes = NODE_ID, **settings: Any
     ) -> None:
         self.disk = disk
-        self.node = Node(Settings(), Random(len(disk.entries) * 1000 + now_ms).randbytes, node_id)
+        self.node = Node(Settings(), Random(disk.written_bytes * 1000 + disk.process).randbytes, node_id)
         self.executor = ManualExecutor()
         self.settings = JournalSettings(**settings)
         self.events: list[tuple[str, dict[str, Any]]] = []

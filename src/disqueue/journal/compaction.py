@@ -77,8 +77,8 @@ class Compactor:
         self._loading = False
         self._wait_for = (0, 0)
         self._retry_at_ms = 0
-        self._refused: set[int] = set()
-        """Segments whose accounts turned out wrong: they stay, and are not looked at again by this process."""
+        self._stopped = False
+        """The accounts of a segment turned out wrong: nothing is removed any more by this process."""
 
     # -- on demand
 
@@ -103,6 +103,8 @@ class Compactor:
 
     def deadline_ms(self, now_ms: int) -> int:
         """Return when `step` has something to do, or -1."""
+        if self._stopped:
+            return -1
         if self.error:
             return self._retry_at_ms
         if self.state == READING and self._ready is not None:
@@ -113,7 +115,7 @@ class Compactor:
 
     def step(self, now_ms: int) -> None:
         """Do a bounded piece of work. Nothing is done while the journal is in trouble."""
-        if self.writer.error or (self.error and now_ms < self._retry_at_ms):
+        if self._stopped or self.writer.error or (self.error and now_ms < self._retry_at_ms):
             return
         if self.state == IDLE:
             self._choose()
@@ -148,11 +150,7 @@ class Compactor:
 
     def _candidates(self) -> list[Segment]:
         active = self.table.active.number
-        return [
-            segment
-            for number, segment in self.table.by_number.items()
-            if number != active and segment.settled and number not in self._refused
-        ]
+        return [segment for number, segment in self.table.by_number.items() if number != active and segment.settled]
 
     def _unsettled(self) -> Segment | None:
         """Return the oldest segment of which a compaction began: copies of its jobs may stand in newer ones of the kind."""
@@ -287,8 +285,9 @@ class Compactor:
         if self.writer.busy:
             return
         if source.jobs or source.states:
-            self._refused.add(source.number)
-            self._fail(f"segment {source.number} is kept: {source.jobs} jobs that should be in it were not found")
+            self._stopped = True
+            self.rewrite_up_to = 0
+            self._fail(f"segment {source.number} is kept, and nothing is removed: jobs that should be in it were not found")
             return
         self._drop(source)
 
@@ -298,25 +297,29 @@ class Compactor:
         if source is not None:
             manifest.segments = [entry for entry in manifest.segments if entry.number != source.number]
             manifest.removing.append(source.number)
-        removed = list(manifest.removing)
+        removing = list(manifest.removing)
+        removed: list[int] = []
+        stored = False
 
         def drop() -> None:
+            nonlocal stored
             store_manifest(self.disk, manifest)
-            for number in removed:
+            stored = True
+            for number in removing:
                 self.disk.remove(segment_name(number))
                 self.disk.remove(segment_name(number) + NEW_SUFFIX)
+                removed.append(number)
 
         def done(error: BaseException | None) -> None:
             self.writer.busy = False
             self.state = IDLE
-            if error is not None:
-                self._fail(f"giving back the space of the journal failed: {reason_of(error)}")
-                return
-            if source is not None:
-                self.table.drop(source.number)
+            if stored and source is not None:
+                self.table.drop(source.number)  # a file that could not be removed is tried again with the next one
             self.table.removing = [number for number in self.table.removing if number not in removed]
             self._source = None
             self.error = ""
+            if error is not None:
+                self._fail(f"giving back the space of the journal failed: {reason_of(error)}")
 
         self._store = False
         self.state = DROPPING

@@ -77,7 +77,9 @@ class FileData:
             sector = at // SECTOR_BYTES
             stop = min(end, (sector + 1) * SECTOR_BYTES)
             if sector not in reached:
-                reached[sector] = random.choice((0, len(self.pending), len(self.pending), random.randrange(len(self.pending) + 1)))
+                reached[sector] = random.choice(
+                    (0, len(self.pending), len(self.pending), random.randrange(len(self.pending) + 1))
+                )
             if index < reached[sector]:
                 put(self.durable, at, data[at - offset : stop - offset])
             at = stop
