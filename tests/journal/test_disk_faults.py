@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 
 from disqueue.journal.errors import JournalError
 from disqueue.journal.manifest import MANIFEST, segment_name
@@ -239,8 +240,6 @@ def test_a_journal_of_another_node_is_refused() -> None:
 
 def test_a_journal_of_a_later_release_is_refused() -> None:
     def rewrite(disk: SimulatedDisk, _name: str) -> None:
-        from crc32c import crc32c
-
         text = disk.read(MANIFEST, 0, 10_000).split(b"\n")[0].replace(b'"format":1', b'"format":2')
         disk.create(MANIFEST).write(b"%s\ncrc32c %08x\n" % (text, crc32c(text)))
 

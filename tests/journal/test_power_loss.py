@@ -127,9 +127,10 @@ def test_a_misdirected_write_is_found(seed: int) -> None:
         states.append(lasting(server.state()))
     disk.lose_power()
     again = Server(disk, now_ms=500, wall_ms=server.node.wall_ms, policy="always")
+    refusal = ""
     try:
         again.start()
     except JournalError as error:
-        assert "damaged" in error.problem
-    else:
-        assert any(agrees(again.state(), [*states, states[-1]], index) for index in range(len(states)))
+        refusal = error.problem
+    possible = any(agrees(again.state(), [*states, states[-1]], index) for index in range(len(states)))
+    assert "damaged" in refusal or possible
