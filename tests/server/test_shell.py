@@ -291,6 +291,10 @@ def test_a_fault_in_a_pass_does_not_stop_the_server(factory: Factory, monkeypatc
 
         place.shell.end_of_pass.insert(0, fail)
         await talker.ask(PING, PONG)
+        monkeypatch.setattr(place.shell, "close_politely", lambda _connection: fail())
+        other = await place.connect()
+        await other.ask(b"QUIT\r\n", b"+OK\r\n")
+        await talker.ask(PING, PONG)
 
     play(scene, factory)
 

@@ -186,8 +186,8 @@ class Shell:
             self._guarded(hook)
         dirty, self.dirty = self.dirty, []
         for connection in dirty:
-            connection.flush()
-        self._housekeeping()
+            self._guarded(connection.flush)
+        self._guarded(self._housekeeping)
         self.in_pass = False
         if self.dirty:  # clients that housekeeping closes
             self.begin_pass()
