@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import TYPE_CHECKING, Any
 
 from disqueue.commands.jobs import SYNTAX_ERROR, write_fields
@@ -134,23 +133,18 @@ def qscan(broker: Broker, client: Client, args: list[bytes]) -> None:
 
 
 def _scan_queues(node: Node, options: ScanOptions, limits: dict[bytes, int]) -> tuple[list[Queue], int]:
-    """Return the next matching queues in the order of a hash of their names, and the next cursor."""
-    candidates = [queue for queue in node.queues.values() if queue.visible and queue.scan_hash >= options.cursor]
+    """Return the next matching queues and the next cursor."""
     if options.all_at_once:
-        return [queue for queue in candidates if _queue_matches(node, queue, limits)], 0
-    page: list[Queue] = []
-    seen = heapq.nsmallest(options.steps() + 1, candidates, key=_scan_hash)
-    for number, queue in enumerate(seen):
-        full = len(page) >= max(options.count, 1) or number == options.steps()
-        if full and queue.scan_hash > seen[number - 1].scan_hash:
-            return page, queue.scan_hash
-        if _queue_matches(node, queue, limits):
-            page.append(queue)
-    return page, 0
-
-
-def _scan_hash(queue: Queue) -> int:
-    return queue.scan_hash
+        return [queue for queue in node.queues.values() if queue.visible and _queue_matches(node, queue, limits)], 0
+    cursor = options.cursor
+    found: list[Queue] = []
+    steps = options.steps()
+    while True:
+        page, cursor = node.scanned_queues.page(cursor, max(options.count - len(found), 1))
+        found.extend(queue for queue in page if _queue_matches(node, queue, limits))
+        steps -= len(page)
+        if cursor == 0 or len(found) >= options.count or steps <= 0:
+            return found, cursor
 
 
 def _queue_matches(node: Node, queue: Queue, limits: dict[bytes, int]) -> bool:

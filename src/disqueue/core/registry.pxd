@@ -24,6 +24,7 @@ cdef class Registry:
     cdef public JobTable jobs
     cdef public dict queues
     cdef public long long visible_queues
+    cdef public object scanned_queues
     cdef public TimerWheel timers
     cdef public object idle_queues
     cdef public object evictable

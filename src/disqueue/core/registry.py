@@ -15,6 +15,7 @@ from disqueue.core.ids import JobIds
 from disqueue.core.job import ACKED, DELAYED, QUEUED, Job
 from disqueue.core.job_table import JobTable
 from disqueue.core.queue import Queue
+from disqueue.core.queue_scan import QueueScan
 from disqueue.core.settings import Settings
 from disqueue.core.timers import Timed, TimerWheel
 
@@ -55,6 +56,7 @@ class Registry:
         self.jobs = JobTable()
         self.queues: dict[bytes, Queue] = {}
         self.visible_queues = 0
+        self.scanned_queues = QueueScan()
         self.timers = TimerWheel()
         self.idle_queues: OrderedDict[Queue, None] = OrderedDict()
         self.evictable: OrderedDict[Job, None] = OrderedDict()
@@ -159,6 +161,7 @@ class Registry:
             queue.visible = True
             queue.reset(self.now_ms)
             self.visible_queues += 1
+            self.scanned_queues.add(queue)
             self.watch_idle(queue)
 
     def watch_idle(self, queue: Queue) -> None:
@@ -177,6 +180,7 @@ class Registry:
             queue.visible = False
             queue.pause = 0
             self.visible_queues -= 1
+            self.scanned_queues.remove(queue)
             self.idle_queues.pop(queue, None)
             queue.in_idle = False
         self.drop_unused(queue)
