@@ -186,7 +186,7 @@ class Shell:
             self._guarded(hook)
         dirty, self.dirty = self.dirty, []
         for connection in dirty:
-            self._guarded(connection.flush)
+            self._flush(connection)
         self._guarded(self._housekeeping)
         self.in_pass = False
         if self.dirty:  # clients that housekeeping closes
@@ -194,6 +194,16 @@ class Shell:
         if self.waiting:
             self.loop.call_soon(self._turns)
         self._arm()
+
+    @staticmethod
+    def _flush(connection: Connection) -> None:
+        """Send what was written for a client; one that can't be served is cut."""
+        try:
+            connection.flush()
+        except Exception as error:
+            logs.log_event("warning", "a client can't be served", client=connection.client.address, exception=error)
+            if connection.transport is not None:
+                connection.transport.abort()
 
     @staticmethod
     def _guarded(step: Callable[[], None]) -> None:
