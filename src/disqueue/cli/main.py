@@ -30,7 +30,7 @@ SUBCOMMANDS = (
     Subcommand("cluster", "disqueue.cli.cluster", "create, inspect and change a cluster; run one on this machine"),
     Subcommand("worker", "disqueue.client.worker", "run a function or a program for each job of a queue", "main"),
     Subcommand("bench", "disqueue.cli.bench", "measure a running server"),
-    Subcommand("check-journal", "disqueue.journal.check", "check and repair a journal on disk"),
+    Subcommand("check-journal", "disqueue.journal.check", "check and repair a journal on disk", "main"),
     Subcommand("simulate", "disqueue.simulation.main", "run a simulated cluster with faults from a seed"),
 )
 

@@ -85,17 +85,22 @@ class OsFile:
 
 
 class OsDisk:
-    """A directory of the operating system. Its path is made absolute once, so a change of directory does not move it."""
+    """A directory of the operating system, made when it is missing (`make`).
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    Its path is made absolute once, so that a change of directory does not move it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], make: bool = True) -> None:
         self.path = os.path.abspath(path)
+        self._make = make
         self._lock = -1
 
     def _file(self, name: str) -> str:
         return os.path.join(self.path, name)
 
     def names(self) -> list[str]:
-        os.makedirs(self.path, mode=0o750, exist_ok=True)
+        if self._make:
+            os.makedirs(self.path, mode=0o750, exist_ok=True)
         return sorted(entry.name for entry in os.scandir(self.path) if entry.is_file(follow_symlinks=False))
 
     def size(self, name: str) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from disqueue.journal.errors import JournalError
-from disqueue.wire.journal_records import RECORD_BYTES_MAX, find_job_record, find_passes
+from disqueue.wire.journal_records import RECORD_BYTES_MAX, find_passes, next_record
 
 SECTOR_BYTES = 512
 REPAIR = "Run `disqueue check-journal DIR` on this directory to see what is there, and with --repair to load what still reads"
@@ -54,7 +54,7 @@ def judge(fault: Fault, file: str, behind: list[Behind]) -> None:
     for part in behind:
         marks = find_passes(part.data, part.offset, part.salt)
         synced = max([synced, *((mark.synced_segment, mark.synced_offset) for mark in marks)])
-        if marks or find_job_record(part.data, part.offset, part.salt):
+        if marks or next_record(part.data, 0, part.offset, part.salt) < len(part.data):
             whole[part.segment != fault.segment] = True
     here, later = whole
     if fault.settled or synced > (fault.segment, fault.offset):

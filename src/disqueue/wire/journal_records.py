@@ -40,7 +40,6 @@ MORE = 2
 DAMAGED = 3
 
 PASS_MAGIC = b"\xf5DQpass\n"
-PASS_MAGIC_AT = 9
 ID_BYTES = 40
 
 _HEADER = Struct("<8sHHI40sQ")
@@ -381,32 +380,39 @@ def decode_start(data: bytes, start: int, end: int) -> tuple[int, int]:
     return number, previous_end
 
 
-def find_job_record(data: bytes, offset: int, salt: int) -> bool:
-    """Tell whether a whole record about a job stands anywhere in `data`, the bytes of a segment from `offset` on."""
-    at = data.find(b"D-")
-    while at >= 0:
-        begin = at - FRAME_BYTES - 1
-        if begin >= 0 and data[at - 1] in (JOB, STATE, FORGOTTEN):
-            checksum, length = _FRAME.unpack_from(data, begin)
-            record = data[begin + 4 : begin + FRAME_BYTES + length] if length <= RECORD_BYTES_MAX else b""
-            if len(record) == length + 4 and crc32c(record, (salt + offset + begin) & 0xFFFFFFFF) == checksum:
-                return True
-        at = data.find(b"D-", at + 1)
-    return False
+def next_record(data: bytes, start: int, offset: int, salt: int) -> int:
+    """Return where the next whole record in `data` begins that is a mark of a pass or is about a job, or the end of `data`.
+
+    `data` are the bytes of a segment from `offset` on; looks from `start` on.
+    """
+    marks = {PASS_MAGIC: (PASS,), b"D-": (JOB, STATE, FORGOTTEN)}
+    found = [len(data)]
+    for mark, kinds in marks.items():
+        at = data.find(mark, start + FRAME_BYTES + 1)
+        while at >= 0:
+            begin = at - FRAME_BYTES - 1
+            if data[at - 1] in kinds and _is_whole(data, begin, offset, salt):
+                found.append(begin)
+                break
+            at = data.find(mark, at + 1)
+    return min(found)
+
+
+def _is_whole(data: bytes, begin: int, offset: int, salt: int) -> bool:
+    checksum, length = _FRAME.unpack_from(data, begin)
+    end = begin + FRAME_BYTES + length
+    if length > RECORD_BYTES_MAX or end > len(data):
+        return False
+    return bool(crc32c(data[begin + 4 : end], (salt + offset + begin) & 0xFFFFFFFF) == checksum)
 
 
 def find_passes(data: bytes, offset: int, salt: int) -> list[PassRecord]:
     """Return the marks of passes that stand whole in `data`, the bytes of a segment from `offset` on."""
     found = []
-    size = FRAME_BYTES + 1 + _PASS_BYTES
-    at = data.find(PASS_MAGIC)
+    at = data.find(PASS_MAGIC, FRAME_BYTES + 1)
     while at >= 0:
-        begin = at - PASS_MAGIC_AT
-        record = data[begin + 4 : begin + size] if begin >= 0 else b""
-        if len(record) == size - 4:
-            (checksum,) = _CRC.unpack_from(data, begin)
-            if crc32c(record, (salt + offset + begin) & 0xFFFFFFFF) == checksum:
-                found.append(decode_pass(record, 5, size - 4))
+        if data[at - 1] == PASS and _is_whole(data, at - FRAME_BYTES - 1, offset, salt):
+            found.append(decode_pass(data, at, len(data)))
         at = data.find(PASS_MAGIC, at + 1)
     return found
 
