@@ -323,7 +323,8 @@ class NodeMachine(RuleBasedStateMachine):
             assert reply.startswith(b"-TOOLATE")
             return
         assert reply == job.retry_s
-        if job.retry_s:
+        delayed = not job.once_queued and job.state == "active"
+        if job.retry_s and not delayed:
             job.state = "active"
             job.due_ms = self.model.now_ms + job.retry_s * 1000
 

@@ -7,13 +7,6 @@ from hypothesis import strategies as st
 
 from disqueue.core.timers import NEVER_MS, Timed, TimerWheel
 
-
-def make_timed() -> Timed:
-    timed = Timed()
-    timed.init_timer()
-    return timed
-
-
 OPERATIONS = st.lists(
     st.one_of(
         st.tuples(
@@ -31,7 +24,7 @@ OPERATIONS = st.lists(
 def test_wheel_fires_what_a_sorted_list_would(start: int, operations: list[tuple[str, int, int]], budget: int) -> None:
     """Everything due is fired at its turn, nothing early, nothing twice, and a cleared timer leaves nothing behind."""
     wheel = TimerWheel(start)
-    timers = [make_timed() for _ in range(31)]
+    timers = [Timed() for _ in range(31)]
     expected: dict[int, int] = {}
     now = start
     for name, number, offset in operations:
@@ -65,7 +58,7 @@ def test_wheel_fires_what_a_sorted_list_would(start: int, operations: list[tuple
 
 def test_a_deadline_of_never_is_not_kept() -> None:
     wheel = TimerWheel(0)
-    timed = make_timed()
+    timed = Timed()
     wheel.set(timed, NEVER_MS)
     assert wheel.count == 0
     wheel.set(timed, 5)
@@ -77,7 +70,7 @@ def test_a_deadline_of_never_is_not_kept() -> None:
 def test_a_burst_is_handed_out_within_the_budget() -> None:
     """A hundred thousand timers of one instant never cost one turn more than its budget."""
     wheel = TimerWheel(0)
-    timers = [make_timed() for _ in range(100_000)]
+    timers = [Timed() for _ in range(100_000)]
     for timed in timers:
         wheel.set(timed, 300_000)
     fired = 0

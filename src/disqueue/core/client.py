@@ -41,7 +41,7 @@ class Client(Timed):
     """
 
     def __init__(self, client_id: int, reply: ReplyWriter, address: str = "") -> None:
-        self.init_timer()
+        Timed.__init__(self)
         self.id = client_id
         self.reply = reply
         self.connection: object = None

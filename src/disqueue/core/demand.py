@@ -21,7 +21,7 @@ class Demand(Timed):
     """Kept in `Queue.demand` while it is of use. Its timer withdraws what nobody waits for."""
 
     def __init__(self, queue: Queue) -> None:
-        self.init_timer()
+        Timed.__init__(self)
         self.queue = queue
         self.wanted_by: dict[Peer, int] = {}
         """Peer -> how many jobs may still be sent to it; the first is served first."""

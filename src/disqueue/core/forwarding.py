@@ -48,7 +48,7 @@ class Request(Timed):
     """A client's command that waits for other nodes."""
 
     def __init__(self, number: int, client: Client, verb: int, total: int, deadline_ms: int) -> None:
-        self.init_timer()
+        Timed.__init__(self)
         self.number = number
         self.client: Client | None = client
         self.verb = verb

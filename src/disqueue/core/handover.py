@@ -40,7 +40,6 @@ class Handover(Federation):
     def init_handover(self) -> None:
         """Make the timer of the steps."""
         self.handover_timer = Timed()
-        self.handover_timer.init_timer()
         self.handover_cursor = 0
         self.departures: dict[bytes, Departure] = {}
         """Jobs that are at their heirs, while there are owners that do not know."""

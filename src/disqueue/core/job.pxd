@@ -1,11 +1,18 @@
-cimport cython
 from disqueue.core.timers cimport Timed
 
 
-@cython.final
-@cython.no_gc
 cdef class Job(Timed):
-    cdef public bytes id
+    cdef char id_text[40]
+    cdef unsigned int id_hash
+    cdef public unsigned int journal_segment
+    cdef public unsigned int journal_state
+    cdef public unsigned char journal_flags
+    cdef public unsigned char state
+    cdef public unsigned char attempts
+    cdef public unsigned short replicate
+    cdef public unsigned short nacks
+    cdef public unsigned short deliveries
+    cdef public unsigned short flags
     cdef public bytes body
     cdef public object queue
     cdef public long long ctime_ns
@@ -15,18 +22,9 @@ cdef class Job(Timed):
     cdef public long long ttl_s
     cdef public long long retry_s
     cdef public long long delay_s
-    cdef public unsigned short replicate
-    cdef public unsigned short nacks
-    cdef public unsigned short deliveries
-    cdef public unsigned short flags
-    cdef public unsigned char state
-    cdef public unsigned char attempts
     cdef public object owners
     cdef public object confirmed
     cdef public object waiter
-    cdef public unsigned int journal_segment
-    cdef public unsigned int journal_state
-    cdef public unsigned char journal_flags
 
 cpdef Job new_job(bytes job_id, object queue, bytes body, long long ctime_ns)
 cpdef bint is_before(Job job, Job other)

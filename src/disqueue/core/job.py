@@ -1,48 +1,54 @@
-"""One job, and the states it goes through."""
+"""One job. This is the plain twin; `job.pyx` has the same class in C, with the id inside the object."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from disqueue.core.job_state import (
+    ACKED,
+    ACTIVE,
+    ASKED,
+    COUNTER_MAX,
+    DELAYED,
+    DELETED,
+    DELIVERED,
+    GONE,
+    HELD,
+    LEASED,
+    MOVED,
+    ONCE_QUEUED,
+    PLACEHOLDER,
+    QUEUED,
+    STATE_NAMES,
+    WAIT_REPL,
+)
 from disqueue.core.timers import Timed
 
 if TYPE_CHECKING:
     from disqueue.core.copying import Copying
     from disqueue.core.queue import Queue
 
-WAIT_REPL = 0
-"""Its producer waits for the copies."""
-ACTIVE = 1
-"""Known but not queued: a replica, delayed, or out with a worker."""
-QUEUED = 2
-ACKED = 3
-"""Acknowledged; kept until every owner knows."""
-GONE = 4
-"""No longer registered; somebody may still hold the object."""
-
-STATE_NAMES = (b"wait-repl", b"active", b"queued", b"acked", b"gone")
-
-DELIVERED = 1
-"""Handed out by this node at least once, to a worker or to another node."""
-ONCE_QUEUED = 2
-"""Queued before, here or elsewhere: the next queueing is an additional delivery and is announced."""
-ASKED = 4
-"""The other owners have been asked whether one of them has the job; nobody has said so yet."""
-LEASED = 8
-"""Out with a worker of this node until `due_ms`."""
-PLACEHOLDER = 16
-"""Nothing is known but the id: the acknowledgement of a job that this node has never seen."""
-DELETED = 32
-"""Acknowledged by DELJOB or FASTACK: for clients the job does not exist any more."""
-HELD = 64
-"""An at-most-once job on its way between two nodes: neither may deliver it yet."""
-DELAYED = 128
-"""Not queued anywhere yet: `due_ms` is its first queueing."""
-
-MOVED = 256
-"""Sent to another node, which has it queued or out with a worker until `due_ms`; bit of that node in `confirmed`."""
-
-COUNTER_MAX = 0xFFFF
+__all__ = [
+    "ACKED",
+    "ACTIVE",
+    "ASKED",
+    "COUNTER_MAX",
+    "DELAYED",
+    "DELETED",
+    "DELIVERED",
+    "GONE",
+    "HELD",
+    "LEASED",
+    "MOVED",
+    "ONCE_QUEUED",
+    "PLACEHOLDER",
+    "QUEUED",
+    "STATE_NAMES",
+    "WAIT_REPL",
+    "Job",
+    "is_before",
+    "new_job",
+]
 
 
 class Job(Timed):
@@ -54,7 +60,7 @@ class Job(Timed):
     """
 
     def __init__(self) -> None:
-        self.init_timer()
+        Timed.__init__(self)
         self.id = b""
         self.body = b""
         self.queue: Any = None

@@ -1,18 +1,19 @@
-cimport cython
+from cpython.ref cimport PyObject
+
 from disqueue.core.job cimport Job
 
-cdef bytes ORDER
-cdef int RANDOM_AT
+cdef struct Shard:
+    PyObject** slots
+    unsigned int mask
+    unsigned int used
+
 
 cdef class JobTable:
-    cdef public list shards
+    cdef Shard* shards
     cdef public long long count
 
-    @cython.locals(shard=dict)
     cpdef Job get(self, bytes job_id)
-    @cython.locals(shard=dict)
     cpdef add(self, Job job)
-    @cython.locals(shard=dict)
     cpdef remove(self, Job job)
-
-cdef int _shard_of(bytes job_id)
+    cdef int resize(self, Shard* shard, unsigned int capacity) except -1
+    cdef list members(self, int number)

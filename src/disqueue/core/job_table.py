@@ -1,4 +1,4 @@
-"""All jobs of a node by id, in an order that can be scanned page by page.
+"""All jobs of a node by id, in an order that can be scanned page by page. The plain twin of `job_table.pyx`.
 
 The table is a fixed number of small dicts, chosen by the first two characters of the random part of the id, so that growing
 never copies more than one of them: a single dict of millions would stop the loop for tens of milliseconds. A scan goes

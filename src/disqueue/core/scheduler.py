@@ -49,7 +49,6 @@ class Scheduler(Registry):
     def init_scheduler(self) -> None:
         """Make the idle-queue timer."""
         self.idle_timer = Timed()
-        self.idle_timer.init_timer()
         self.last_level = 0
         self.ready_queues: list[Queue] = []
 

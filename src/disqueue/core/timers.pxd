@@ -3,7 +3,6 @@ cdef class Timed:
     cdef public int timer_slot
     cdef public int timer_index
 
-    cpdef void init_timer(self)
 
 
 cdef class TimerWheel:

@@ -19,8 +19,7 @@ NEVER_MS = 1 << 47
 class Timed:
     """Something with one wake-up time. `wake_ms` is monotonic; `timer_slot` is -1 while it is not in a wheel."""
 
-    def init_timer(self) -> None:
-        """Start without a wake-up time."""
+    def __init__(self) -> None:
         self.wake_ms = 0
         self.timer_slot = -1
         self.timer_index = 0
