@@ -26,6 +26,10 @@ def shutdown(broker: Broker, client: Client, args: list[bytes]) -> None:
     if len(args) > 1 and not rewrite:
         client.reply.error(SYNTAX_ERROR)
         return
+    held = broker.node.what_holds()
+    if held and not rewrite:
+        client.reply.error(b"ERR %b; CLUSTER LEAVING no allows SHUTDOWN at once" % held.encode())
+        return
     reason = broker.server.shutdown(rewrite and not broker.dispatcher.loading)
     if reason:
         broker.node.log("warning", "shutdown refused", reason=reason)

@@ -141,7 +141,7 @@ class Handover(Federation):
     def _tell_owners(self, departure: Departure) -> None:
         """Tell the owners that do not know yet; end it when there are none, or when something else has happened to the job."""
         job = departure.job
-        missing = self.others(job.owners & ~departure.known)
+        missing = self._unaware_of(departure)
         if not missing or job.state != ACTIVE:
             del self.departures[job.id]
             if job.state == ACTIVE:
@@ -157,5 +157,23 @@ class Handover(Federation):
         departure = self.departures.get(job_id)
         if departure is not None:
             departure.known |= 1 << peer.slot
-            if not self.others(departure.job.owners & ~departure.known):
+            if not self._unaware_of(departure):
                 self._tell_owners(departure)
+
+    def _unaware_of(self, departure: Departure) -> list[Peer]:
+        """Return the owners that do not know yet; failed ones are not waited for: the heir asks them before it queues the job."""
+        owners = departure.job.owners & ~departure.known
+        return [peer for peer in self.others(owners) if not peer.failed]
+
+    def what_holds(self) -> str:
+        """Return what a leaving node still has, for people; nothing when it can be stopped without loss."""
+        count = len(self.jobs)
+        if not self.leaving or not count:
+            return ""
+        text = f"this node is leaving and still holds {count} jobs ({self.queued_jobs} queued, {self.acked_jobs} acknowledged"
+        if not self.members.reachable:
+            return text + "), and there is no node that can take them"
+        missing = [peer.node_id[:8].decode() for peer in self.members.peers if not peer.link_up]
+        if missing:
+            return text + f"), and cannot reach {', '.join(missing[:3])}: bring them back, or CLUSTER FORGET them"
+        return text + "): wait until they are gone"

@@ -258,6 +258,8 @@ class Replication(Peers):
             else:
                 job.waiter = None
                 self.arm(job)
+        else:
+            self._give_up_paused(job, copying)
 
     def copy_refused(self, peer: Peer, job_id: bytes, reason: int) -> None:
         """A node keeps no copy."""
@@ -274,10 +276,15 @@ class Replication(Peers):
         if reason == REFUSED_PAUSED:
             copying.paused = True
         self.copy_step(job)
-        if job.state == WAIT_REPL and copying.paused and not job.owners & ~copying.confirmed & ~1:
-            self._fail_add(job, PAUSED_TEXT)
-        else:
+        if not self._give_up_paused(job, copying):
             self.arm(job)
+
+    def _give_up_paused(self, job: Job, copying: Copying) -> bool:
+        """Answer the producer when the queue is paused on other nodes, so that copies are missing, and none is left to hear of."""
+        if job.state != WAIT_REPL or not copying.paused or job.owners & ~copying.confirmed & ~1:
+            return False
+        self._fail_add(job, PAUSED_TEXT)
+        return True
 
     def replicated(self, job: Job) -> None:
         """There are as many copies as were asked for: answer the producer, and let the job live."""

@@ -1,0 +1,167 @@
+"""A node leaves: it takes nothing more, gives all away, and no job has fewer copies than before."""
+
+from __future__ import annotations
+
+import pytest
+
+from .nodes import Nodes, OneNode
+
+
+def holders(nodes: Nodes, job: bytes, but: OneNode) -> int:
+    return sum(one.job(job) is not None for one in nodes.running if one is not but)
+
+
+def leave(one: OneNode) -> None:
+    assert one.ask("CLUSTER", "LEAVING", "yes") == b"OK"
+
+
+def test_what_a_leaving_node_says() -> None:
+    nodes = Nodes(3)
+    a, b, _c = nodes
+    waiting, adding = a.caller(), a.caller()
+    waiting.send("GETJOB", "FROM", "q")
+    b.machine.process.pause(True)
+    adding.send("ADDJOB", "q", "x", 0, "REPLICATE", 3)
+    nodes.wait(20)
+    leave(a)
+    assert waiting.reply().startswith("LEAVING ")
+    assert a.ask("GETJOB", "FROM", "q").startswith("LEAVING ")
+    assert a.ask("GETJOB", "NOHANG", "FROM", "q") is None
+    assert not adding.replies, "a producer is not told to go away"
+    b.machine.process.pause(False)
+    assert adding.reply().startswith(b"D-")
+    nodes.wait(2000)
+    ranks = {entry[0]: entry[3] for entry in b.ask("HELLO")[2:]}
+    assert ranks[a.id] == b"100"
+    assert {rank for node_id, rank in ranks.items() if node_id != a.id} == {b"1"}
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_a_leaving_node_adds_elsewhere(copies: int) -> None:
+    nodes = Nodes(3)
+    a, b, c = nodes
+    leave(a)
+    job = a.add("q", "REPLICATE", copies)
+    assert holders(nodes, job, a) >= copies
+    assert a.ask("ADDJOB", "q", "x", 0, "REPLICATE", 3).startswith("NOREPL ")
+    nodes.until(lambda: len(a.node.jobs) == 0)
+    got = b.get("q")
+    assert got == [job]
+    assert c.ask("ACKJOB", job) == 1
+    nodes.nothing_left()
+
+
+def test_it_gives_all_kinds_of_jobs_away_and_no_copy_is_lost() -> None:
+    nodes = Nodes(4)
+    a, b = nodes[0], nodes[1]
+    queued = a.add_many(300, "q", "REPLICATE", 1, "RETRY", 60)
+    twice = a.add_many(100, "q", "REPLICATE", 2, "RETRY", 60)
+    delayed = a.add_many(50, "later", "REPLICATE", 2, "RETRY", 60, "DELAY", 30)
+    alone_delayed = a.add_many(50, "later", "REPLICATE", 1, "RETRY", 60, "DELAY", 30)
+    once = a.add_many(50, "once", "RETRY", 0)
+    once_delayed = a.add_many(50, "once-later", "RETRY", 0, "DELAY", 30)
+    replicas = b.add_many(100, "other", "REPLICATE", 3, "RETRY", 60)
+    start_ms = nodes.world.now_ms
+    leave(a)
+    assert nodes.until(lambda: len(a.node.jobs) == 0) < 5000
+    assert int(a.info()["registered_jobs"]) == 0
+    a.kill()
+    for ids, copies in ((queued, 1), (twice, 2), (delayed, 2), (alone_delayed, 1), (replicas, 3), (once, 1), (once_delayed, 1)):
+        found = [holders(nodes, job, a) for job in ids]
+        assert min(found) >= copies, (ids[0], copies)
+    consumer = nodes[2]
+    assert sorted(consumer.get("q", 400)) == sorted(queued + twice)
+    assert sorted(consumer.get("once", 50)) == sorted(once)
+    assert sorted(consumer.get("other", 100)) == sorted(replicas)
+    assert sorted(consumer.get("later", 100, timeout_ms=40_000)) == sorted(delayed + alone_delayed)
+    assert nodes.world.now_ms - start_ms < 32_000, "when they were due, not after"
+    assert sorted(consumer.get("once-later", 50)) == sorted(once_delayed)
+    for one in nodes.running[1:]:
+        assert one.ask("GETJOB", "TIMEOUT", 500, "FROM", "q", "once", "other", "later", "once-later") is None
+
+
+def test_jobs_out_with_a_worker_are_acknowledged_after_all() -> None:
+    nodes = Nodes(3)
+    a, b, _c = nodes
+    a.add_many(20, "q", "REPLICATE", 1, "RETRY", 5)
+    a.add_many(20, "q", "REPLICATE", 2, "RETRY", 5)
+    got = a.get("q", 40)
+    queued = nodes.watch_queueing()
+    leave(a)
+    nodes.wait(1000)
+    assert a.ask("ACKJOB", *got[:20]) == 20
+    assert b.ask("ACKJOB", *got[20:]) == 20
+    nodes.nothing_left()
+    assert not queued
+
+
+def test_acknowledgements_under_way_hold_a_leaving_node() -> None:
+    nodes = Nodes(3)
+    a, b, c = nodes
+    ids = a.add_many(20, "q", "REPLICATE", 3, "RETRY", 20)
+    c.machine.process.pause(True)
+    assert a.ask("ACKJOB", *ids) == 20
+    leave(a)
+    nodes.wait(5000)
+    c.machine.process.pause(False)
+    nodes.nothing_left(60_000)
+    assert sum(nodes.lengths("q")) == 0
+    del b
+
+
+def test_shutdown_says_what_still_holds_a_leaving_node() -> None:
+    nodes = Nodes(2)
+    a, b = nodes
+    a.add_many(10, "q", "REPLICATE", 2, "RETRY", 20)
+    b.kill()
+    nodes.wait(10)
+    leave(a)
+    nodes.wait(1000)
+    reply = a.ask("SHUTDOWN")
+    assert reply.startswith("ERR this node is leaving and still holds 10 jobs")
+    assert a.info()["registered_jobs"] == "10"
+
+
+def test_a_node_that_stays_after_all() -> None:
+    nodes = Nodes(3)
+    a, _b, _c = nodes
+    ids = a.add_many(2000, "q", "REPLICATE", 1, "RETRY", 60)
+    leave(a)
+    nodes.wait(70)
+    assert a.ask("CLUSTER", "LEAVING", "no") == b"OK"
+    nodes.wait(2000)
+    assert len(a.node.jobs) > 100
+    assert sorted(a.get("q", 2000)) == sorted(ids)
+    assert a.ask("ACKJOB", *ids) == 2000
+    nodes.nothing_left()
+
+
+def test_a_drain_goes_on_when_the_heir_dies() -> None:
+    nodes = Nodes(4)
+    a = nodes[0]
+    a.add_many(600, "q", "REPLICATE", 2, "RETRY", 30)
+    leave(a)
+    nodes.wait(60)
+    nodes[1].kill()
+    assert nodes.until(lambda: len(a.node.jobs) == 0, 60_000) < 20_000
+    a.kill()
+    ids = nodes[2].get("q", 600, timeout_ms=70_000)
+    assert len(set(ids)) == 600
+
+
+def test_a_new_node_takes_load() -> None:
+    nodes = Nodes(3)
+    a, _b, c = nodes
+    c.kill()
+    a.ask("CLUSTER", "FORGET", c.id)
+    nodes.wait(61_000)
+    c.machine.nodes_file = ""
+    c.start()
+    nodes.cluster.meet(a.machine, c.machine)
+    nodes.joined()
+    consumer = c.caller()
+    consumer.send("GETJOB", "FROM", "q")
+    nodes.wait(5)
+    a.add_many(30, "q", "REPLICATE", 2)
+    assert consumer.reply(100)
+    assert len(c.node.jobs) >= 10
