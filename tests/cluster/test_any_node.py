@@ -11,6 +11,7 @@ UNKNOWN_ONCE = b"D-00000000-" + b"a" * 24 + b"-05a0"
 
 
 def test_nack_on_a_node_without_a_copy() -> None:
+    # differs: any-node
     nodes = Nodes(3)
     a, b, _c = nodes
     job = a.add("q", "REPLICATE", 1, "RETRY", 60)
@@ -33,6 +34,7 @@ def test_working_on_a_node_without_a_copy() -> None:
 
 
 def test_deljob_deletes_every_copy_also_of_owners_that_are_away() -> None:
+    # differs: delete-everywhere
     nodes = Nodes(3)
     a, _b, _c = nodes
     job = a.add("q", "REPLICATE", 3, "RETRY", 2)

@@ -177,6 +177,7 @@ def test_async_copies_are_made_in_the_background() -> None:
 
 
 def test_a_remote_pause_is_told_to_the_producer() -> None:
+    # differs: pause-elsewhere
     nodes = Nodes(3)
     a, b, _c = nodes
     assert b.ask("PAUSE", "q", "in") == b"in"

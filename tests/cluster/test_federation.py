@@ -6,6 +6,7 @@ from .nodes import Nodes
 
 
 def test_a_waiting_consumer_gets_a_job_of_another_node_within_milliseconds() -> None:
+    # differs: served-at-once
     nodes = Nodes(3)
     a, _b, c = nodes
     consumer = c.caller()

@@ -110,6 +110,7 @@ def test_acknowledgements_under_way_hold_a_leaving_node() -> None:
 
 
 def test_shutdown_says_what_still_holds_a_leaving_node() -> None:
+    # differs: leaving-shutdown
     nodes = Nodes(2)
     a, b = nodes
     a.add_many(10, "q", "REPLICATE", 2, "RETRY", 20)

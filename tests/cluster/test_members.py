@@ -8,6 +8,7 @@ UNKNOWN_JOB = b"D-00000000-" + b"a" * 24 + b"-05a1"
 
 
 def test_one_forget_is_enough() -> None:
+    # differs: forget-spreads
     nodes = Nodes(3)
     a, b, c = nodes
     c.kill()

@@ -19,6 +19,7 @@ DELIVERY = "Delivery"
 QUEUES = "Queues and scans"
 NUMBERS = "Numbers and limits"
 PROTOCOL = "Protocol and connections"
+CLUSTER = "Clusters"
 SERVER = "Server and configuration"
 
 DIFFERENCES: dict[str, Difference] = {
@@ -219,5 +220,41 @@ DIFFERENCES: dict[str, Difference] = {
         "Some directives cannot be set or read at run time, or take other words than in the file.",
         "CONFIG SET takes what the file takes; every directive is in CONFIG GET.",
         "One table describes each directive.",
+    ),
+    "leaving-shutdown": Difference(
+        CLUSTER,
+        "SHUTDOWN of a leaving node ends it, whatever it still holds.",
+        "It is refused while the node holds jobs, and says what holds them; CLUSTER LEAVING no, or a signal, ends it at once.",
+        "A node that was meant to leave without loss lost what it had left.",
+    ),
+    "any-node": Difference(
+        CLUSTER,
+        "NACK, WORKING, ENQUEUE, DEQUEUE, DELJOB and FASTACK act on the node that is asked only.",
+        "A node that does not know a job passes the command to the nodes that may.",
+        "A consumer that was connected to another node could not give a job back, or work longer on it.",
+    ),
+    "delete-everywhere": Difference(
+        CLUSTER,
+        "DELJOB deletes one copy; the others queue the job again.",
+        "DELJOB deletes all copies, those of nodes that are away when they come back.",
+        "Deleted jobs were delivered.",
+    ),
+    "forget-spreads": Difference(
+        CLUSTER,
+        "CLUSTER FORGET has to be sent to every node within a minute.",
+        "One is enough: it spreads, and keeps the node out for a minute.",
+        "A dead node stayed in some tables and came back from there.",
+    ),
+    "served-at-once": Difference(
+        CLUSTER,
+        "A waiting consumer gets a job of another node after up to some seconds.",
+        "It gets it within a round trip.",
+        "The other node is told that somebody waits.",
+    ),
+    "pause-elsewhere": Difference(
+        CLUSTER,
+        "ADDJOB that fails because the queue is paused on another node answers NOREPL after its timeout.",
+        "It answers PAUSED at once.",
+        "The producer should know why.",
     ),
 }

@@ -280,7 +280,7 @@ class Replication(Peers):
             self.arm(job)
 
     def _give_up_paused(self, job: Job, copying: Copying) -> bool:
-        """Answer the producer when the queue is paused on other nodes, so that copies are missing, and none is left to hear of."""
+        """Answer the producer when the queue is paused elsewhere, copies are missing, and no other node is left to hear of."""
         if job.state != WAIT_REPL or not copying.paused or job.owners & ~copying.confirmed & ~1:
             return False
         self._fail_add(job, PAUSED_TEXT)
