@@ -1,6 +1,7 @@
 cimport cython
 
 from disqueue.core.client cimport Client
+from disqueue.core.node cimport Node
 from disqueue.wire.resp cimport ReplyWriter
 
 
@@ -19,7 +20,7 @@ cdef class Entry:
 
 cdef class Dispatcher:
     cdef object broker
-    cdef object node
+    cdef Node node
     cdef object clock_us
     cdef readonly dict entries
     cdef readonly dict by_name
@@ -32,6 +33,7 @@ cdef class Dispatcher:
     cdef public bint memory_limited
     cdef public long long slow_us
     cdef readonly long long mark_us
+    cdef public bint marked
     cdef ReplyWriter behind
     cdef Entry addjob
 

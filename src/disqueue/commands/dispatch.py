@@ -57,6 +57,7 @@ class Dispatcher:
         self.memory_limited = False
         self.slow_us = NEVER_US
         self.mark_us = self.clock_us()
+        self.marked = False
         self.behind = ReplyWriter()
         for command in commands.values():
             entry = Entry(command)
@@ -118,8 +119,9 @@ class Dispatcher:
     # -- execution
 
     def mark(self) -> None:
-        """Begin to measure: called before the first of several requests."""
+        """Begin to measure: called before the first of several requests; each one is measured from the end of the one before."""
         self.mark_us = self.clock_us()
+        self.marked = True
 
     def execute(self, client: Client, args: list[bytes]) -> None:
         """Execute one request of at least one argument; its reply is written now or, if it blocks, later."""

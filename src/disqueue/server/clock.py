@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from time import monotonic_ns, time_ns
 
 
 class SystemClock:
@@ -10,16 +10,20 @@ class SystemClock:
 
     def elapsed_us(self) -> int:
         """Monotonic microseconds."""
-        return time.monotonic_ns() // 1000
+        nanoseconds: int = monotonic_ns()
+        return nanoseconds // 1000
 
     def now_ms(self) -> int:
         """Monotonic milliseconds."""
-        return time.monotonic_ns() // 1_000_000
+        nanoseconds: int = monotonic_ns()
+        return nanoseconds // 1_000_000
 
     def wall_us(self) -> int:
         """Unix microseconds."""
-        return time.time_ns() // 1000
+        nanoseconds: int = time_ns()
+        return nanoseconds // 1000
 
     def wall_ms(self) -> int:
         """Unix milliseconds."""
-        return time.time_ns() // 1_000_000
+        nanoseconds: int = time_ns()
+        return nanoseconds // 1_000_000

@@ -173,8 +173,7 @@ class Cluster:
 
 def begin_event(shell: Shell) -> None:
     """Make sure that a pass is under way."""
-    if not shell.in_pass:
-        shell.begin_pass()
+    shell.begin_event()
 
 
 def _bus_port(configuration: Configuration) -> int:

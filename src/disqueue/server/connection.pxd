@@ -2,11 +2,12 @@ cimport cython
 
 from disqueue.commands.dispatch cimport Dispatcher
 from disqueue.core.client cimport Client
+from disqueue.server.passes cimport Passes
 from disqueue.wire.resp cimport ReplyWriter, RequestParser
 
 
 cdef class Connection:
-    cdef object shell
+    cdef Passes shell
     cdef Dispatcher dispatcher
     cdef readonly RequestParser parser
     cdef readonly ReplyWriter writer

@@ -136,7 +136,8 @@ class Connection:
         client = self.client
         left = REQUESTS_A_TURN
         dispatcher = self.dispatcher
-        dispatcher.mark()
+        if not dispatcher.marked:
+            dispatcher.mark()
         shell.read_clock(dispatcher.mark_us)
         while True:
             if left == 0 or self.writer.size >= REPLY_BYTES_A_TURN:

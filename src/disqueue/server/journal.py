@@ -70,8 +70,7 @@ class ServerJournal:
         self._follow_configuration()
 
     def _begin_event(self) -> None:
-        if not self.shell.in_pass:
-            self.shell.begin_pass()
+        self.shell.begin_event()
 
     # -- options
 

@@ -1,11 +1,11 @@
-"""The server around the broker: passes of the event loop, connections, timers, and the end of it all."""
+"""The server around the broker: connections, what the broker asks of its process, and the end of it all."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from disqueue.commands.broker import Broker
@@ -19,11 +19,11 @@ from disqueue.server import listeners, logs, process
 from disqueue.server.clock import SystemClock
 from disqueue.server.connection import OUTPUT_BYTES_PAUSE, Connection
 from disqueue.server.idle import IdleClients
+from disqueue.server.passes import Passes
 from disqueue.wire.resp import ParserLimits
 
 if TYPE_CHECKING:
     from disqueue.core.node import Node
-    from disqueue.server.journal import ServerJournal
 
 DRAIN_S = 1.0
 """How long a peer that was sent an error may take to read it: closing at once while it still sends would destroy the error."""
@@ -47,43 +47,28 @@ class ClientProtocol(Connection, asyncio.BufferedProtocol):
     __slots__ = ()
 
 
-class Shell:
+class Shell(Passes):
     """The asyncio shell of one broker. It is the broker's `ServerPort` and the node's `on_unblock`."""
 
     def __init__(self, node: Node, configuration: Configuration) -> None:
-        self.node = node
+        super().__init__(node, SystemClock())
         node.grace_ms = 1
         self.configuration = configuration
-        self.clock = SystemClock()
-        self.now_ms = self.clock.now_ms()
-        node.begin_pass(self.now_ms, self.clock.wall_ms())
         self.broker = Broker(node, configuration, self, self.clock)
         self.dispatcher = self.broker.dispatcher
         self.statistics = self.broker.statistics
         node.on_unblock = self.unblocked
-        self.in_pass = False
-        self.dirty: list[Connection] = []
-        self.waiting: list[Connection] = []
         self.connections: dict[int, Connection] = {}
         self.idle = IdleClients()
-        self.paused = False
-        self.paused_until_ms = 0
         self.draining = 0
         self.next_client_id = 1
-        self.timer: asyncio.TimerHandle | None = None
-        self.timer_ms = 0
         self.collected_ms = self.now_ms
-        self.loop: asyncio.AbstractEventLoop
         self.stopped: asyncio.Event
         self.servers: list[asyncio.Server] = []
         self.restart_wanted = False
-        self.end_of_pass: list[Callable[[], None]] = []
-        """Called after the journal is written and before clients get their replies: links to peers."""
-        self.journal: ServerJournal | None = None
         self.limits = ParserLimits()
         self.max_clients = 0
         self.output_limit = OutputLimit(0, 0, 0)
-        self.output_limited = False
         self.keep_alive_s = 0
         self._follow_configuration()
 
@@ -163,81 +148,8 @@ class Shell:
 
     # -- the pass
 
-    def begin_pass(self) -> None:
-        """The first event of a pass: set its clock and fire what is due."""
-        self.in_pass = True
-        self.now_ms = now_ms = self.clock.now_ms()
-        self.loop.call_soon(self.end_pass)
-        self.node.begin_pass(now_ms, self.clock.wall_ms())
-        self._guarded(self.node.advance)
-
-    def read_clock(self, elapsed_us: int) -> None:
-        """Move the clock of a pass on before each turn, so that no lease is shorter by what came before it in the pass."""
-        now_ms = elapsed_us // 1000
-        if now_ms > self.now_ms:
-            self.now_ms = now_ms
-            self.node.begin_pass(now_ms, self.clock.wall_ms())
-
-    def end_pass(self) -> None:
-        """All events of a pass are handled: journal, then peers, then clients; then sleep until the next deadline."""
-        self._guarded(self.node.end_pass)
-        self._write_journal()
-        for hook in self.end_of_pass:
-            self._guarded(hook)
-        dirty, self.dirty = self.dirty, []
-        for connection in dirty:
-            self._flush(connection)
-        self._guarded(self._housekeeping)
-        self.in_pass = False
-        if self.dirty:  # clients that housekeeping closes
-            self.begin_pass()
-        if self.waiting:
-            self.loop.call_soon(self._turns)
-        self._arm()
-
-    @staticmethod
-    def _flush(connection: Connection) -> None:
-        """Send what was written for a client; one that can't be served is cut."""
-        try:
-            connection.flush()
-        except Exception as error:
-            logs.log_event("warning", "a client can't be served", client=connection.client.address, exception=error)
-            if connection.transport is not None:
-                connection.transport.abort()
-
-    @staticmethod
-    def _guarded(step: Callable[[], None]) -> None:
-        """Do a step of a pass; a fault in it must not keep the others from being done."""
-        try:
-            step()
-        except Exception as error:
-            logs.log_event("warning", "a step of a pass failed inside the server", exception=error)
-
-    def _write_journal(self) -> None:
-        """Let nothing leave the process that the journal does not hold."""
-        try:
-            written = self.journal is None or self.journal.end_pass()
-        except Exception as error:
-            logs.log_event("warning", "the journal failed inside the server", exception=error)
-            written = False
-        if not written:
-            self._withhold()
-
-    def _withhold(self) -> None:
-        """The journal could not be written: what this pass promised must not leave the process, so who waits for it is cut off.
-
-        Whether it is done is not known to those then, as after a crash.
-        """
-        for connection in self.dirty:
-            if connection.writer.size:
-                connection.writer.take()
-                connection.client.close_asap = True
-        members = self.node.members
-        for peer in list(members.peers):
-            if peer.outbox:
-                members.drop_link(peer)
-
-    def _housekeeping(self) -> None:
+    def housekeeping(self) -> None:
+        """What is done at the end of each pass."""
         now_ms = self.now_ms
         self.statistics.sample(now_ms, self.dispatcher)
         took_ms = self.clock.now_ms() - now_ms
@@ -253,49 +165,14 @@ class Shell:
             self.collected_ms = now_ms
             process.collect_if_small(len(self.node.jobs) + len(self.connections))
 
-    def _turns(self) -> None:
-        """Clients whose turn was over, or who have been unblocked, go on."""
-        if not self.in_pass:
-            self.begin_pass()
-        waiting, self.waiting = self.waiting, []
-        for connection in waiting:
-            connection.waiting_turn = False
-            client = connection.client
-            if connection.closed or connection.draining or client.close_asap or client.close_after_reply:
-                continue
-            if connection.may_take_turn():
-                connection.take_turn()
-            if not connection.waiting_turn:
-                connection.resume_reading()
-
-    def give_turn(self, connection: Connection) -> None:
-        """Let a client go on in the next pass."""
-        if connection.waiting_turn:
-            return
-        connection.waiting_turn = True
-        self.waiting.append(connection)
-        if not self.in_pass:
-            self.begin_pass()
-
-    def _arm(self) -> None:
-        """Sleep until the next deadline; a timer that fires a little early costs less than moving it each time."""
-        deadlines = [ms for ms in (self.node.next_deadline_ms(), self.idle.next_ms(), self.paused_until_ms or -1) if ms >= 0]
-        if self.journal is not None and (journal_ms := self.journal.next_deadline_ms()) >= 0:
-            deadlines.append(journal_ms)
-        if not deadlines:
-            return
-        deadline_ms = min(deadlines)
-        if self.timer is not None:
-            if self.timer_ms <= deadline_ms:
-                return
-            self.timer.cancel()
-        self.timer_ms = deadline_ms
-        self.timer = self.loop.call_later(max(0, deadline_ms - self.now_ms) / 1000, self._wake)
-
-    def _wake(self) -> None:
-        self.timer = None
-        if not self.in_pass:
-            self.begin_pass()
+    def other_deadline_ms(self) -> int:
+        """Return when idle clients, a pause or the journal want to be looked at, or -1."""
+        deadline_ms = self.journal.next_deadline_ms() if self.journal is not None else -1
+        if self.idle.timeout_ms and 0 <= (idle_ms := self.idle.next_ms()) < (deadline_ms if deadline_ms >= 0 else idle_ms + 1):
+            deadline_ms = idle_ms
+        if self.paused and (deadline_ms < 0 or self.paused_until_ms < deadline_ms):
+            deadline_ms = self.paused_until_ms
+        return deadline_ms
 
     # -- connections
 
@@ -315,7 +192,7 @@ class Shell:
             self.statistics.rejected_connections += 1
             client.reply.error(refusal)
             client.close_after_reply = True
-            self._mark_dirty(connection)
+            self.mark_dirty(connection)
             return
         if not client.unix_socket:
             listeners.keep_alive(one, self.keep_alive_s)
@@ -354,7 +231,7 @@ class Shell:
         connection.client.close_after_reply = True
         if self.connections.pop(connection.client.id, None) is not None:
             self.broker.disconnect(connection.client)
-        self._mark_dirty(connection)
+        self.mark_dirty(connection)
 
     def close_politely(self, connection: Connection) -> None:
         """Close after the last reply; a peer that still sends gets time to read it, one that never reads is cut."""
@@ -377,11 +254,6 @@ class Shell:
             self.loop.call_later(DRAIN_S, self._end_draining, connection, pending)
         else:
             transport.abort()
-
-    def _mark_dirty(self, connection: Connection) -> None:
-        if not connection.dirty:
-            connection.dirty = True
-            self.dirty.append(connection)
 
     def check_output(self, connection: Connection) -> None:
         """Close a client that does not read, by the limits of the configuration."""
@@ -419,7 +291,7 @@ class Shell:
         """The command that a client was blocked in has been answered."""
         connection = client.connection
         if isinstance(connection, Connection) and not connection.closed:
-            self._mark_dirty(connection)
+            self.mark_dirty(connection)
             client.active_ms = self.now_ms
             if client.blocked == NOT_BLOCKED and (connection.held is not None or connection.parser.buffered_bytes):
                 self.give_turn(connection)
@@ -451,13 +323,13 @@ class Shell:
                 client.close_asap = True
             if not self.in_pass:
                 self.begin_pass()
-            self._mark_dirty(connection)
+            self.mark_dirty(connection)
 
     def written(self, client: Client) -> None:
         """Something was written for a client outside of its own command."""
         connection = client.connection
         if isinstance(connection, Connection) and not connection.closed:
-            self._mark_dirty(connection)
+            self.mark_dirty(connection)
 
     def pause_clients(self, until_ms: int) -> None:
         """Hold back requests until then; the longest pause wins; 0 ends it."""

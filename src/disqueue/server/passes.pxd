@@ -1,0 +1,38 @@
+cimport cython
+
+from disqueue.commands.dispatch cimport Dispatcher
+from disqueue.commands.statistics cimport Statistics
+from disqueue.core.node cimport Node
+from disqueue.server.clock cimport SystemClock
+
+
+cdef class Passes:
+    cdef public Node node
+    cdef public Dispatcher dispatcher
+    cdef public Statistics statistics
+    cdef public SystemClock clock
+    cdef public object loop
+    cdef public object journal
+    cdef public list end_of_pass
+    cdef public list dirty
+    cdef public list waiting
+    cdef public bint in_pass
+    cdef public long long now_ms
+    cdef public bint paused
+    cdef public long long paused_until_ms
+    cdef public bint output_limited
+    cdef object timer
+    cdef long long timer_ms
+
+    cpdef begin_pass(self)
+    cpdef begin_event(self)
+    @cython.locals(now_ms="long long")
+    cdef read_clock(self, long long elapsed_us)
+    cpdef end_pass(self)
+    cpdef give_turn(self, object connection)
+    cpdef mark_dirty(self, object connection)
+    cdef _flush(self, object connection)
+    cdef _write_journal(self)
+    cdef _withhold(self)
+    @cython.locals(deadline_ms="long long", other_ms="long long")
+    cdef _arm(self)
