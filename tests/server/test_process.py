@@ -259,3 +259,21 @@ def test_a_killed_server_starts_again_on_its_port_and_socket(run: Run) -> None:
     run.stop()
     run.start(*arguments)
     assert run.ask("CLUSTER", "MYID", path=str(run.directory / "s")) == node
+
+
+def test_a_second_interrupt_does_not_wait(run: Run) -> None:
+    program = (
+        "import asyncio, os, signal\n"
+        "from types import SimpleNamespace\n"
+        "from disqueue.server.main import _handle_signals\n"
+        "async def main():\n"
+        "    asked = asyncio.Event()\n"
+        "    shell = SimpleNamespace(shutdown=lambda rewrite: asked.set())\n"
+        "    _handle_signals(asyncio.get_running_loop(), shell, SimpleNamespace(reopen=None))\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    await asked.wait()\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    signal.pause()\n"
+        "asyncio.run(main())\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], cwd=run.directory, timeout=WAIT_S, check=False).returncode == 1
