@@ -11,6 +11,7 @@ cdef class Entry:
     cdef object handler
     cdef readonly int arity
     cdef bint stores
+    cdef bint writes
     cdef bint loading
     cdef bint no_auth
     cdef readonly bint fast
@@ -29,6 +30,7 @@ cdef class Dispatcher:
     cdef readonly bytes password
     cdef readonly bytes loading
     cdef readonly bytes write_error
+    cdef public bint all_synced
     cdef bint guarded
     cdef public bint memory_limited
     cdef public long long slow_us

@@ -28,6 +28,7 @@ class Entry:
         self.handler = command.handler
         self.arity = command.arity
         self.stores = "denyoom" in command.flags and command.name not in MOVE_ONLY
+        self.writes = "write" in command.flags and command.name != b"getjob"
         self.loading = "loading" in command.flags
         self.no_auth = "noauth" in command.flags
         self.fast = "fast" in command.flags
@@ -53,6 +54,8 @@ class Dispatcher:
         self.password = b""
         self.loading = b""
         self.write_error = b""
+        self.all_synced = False
+        """Replies promise what is on the disk: while the journal cannot be written, nothing is changed."""
         self.guarded = False
         self.memory_limited = False
         self.slow_us = NEVER_US
@@ -181,7 +184,7 @@ class Dispatcher:
         if self.password and not client.authenticated and not entry.no_auth:
             client.reply.error(b"NOAUTH Authentication required.")
             return False
-        if self.write_error and entry.stores:
+        if self.write_error and (entry.stores or (self.all_synced and entry.writes)):
             client.reply.error(b"MISCONF Errors writing to the AOF file: %b" % self.write_error)
             return False
         if self.loading and not entry.loading:

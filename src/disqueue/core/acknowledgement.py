@@ -182,7 +182,8 @@ class Acknowledgement(Replication):
                 job.queue.acked += 1
             self._become_acked(job)
         job.confirmed |= 1 << peer.slot
-        self.tell_ack(peer, GotAck, job_id, job.owners | 1)
+        if not (self.journal_fails() and self.journal.always_synced):
+            self.tell_ack(peer, GotAck, job_id, job.owners | 1)  # otherwise the peer asks again
         if not owners:
             self.spread_ack(job)  # the peer knows nobody: this node takes it on
         elif first_time:
@@ -258,7 +259,7 @@ class Acknowledgement(Replication):
         if job is None:
             return
         bit = 1 << peer.slot
-        job.owners |= bit
+        self.add_owners(job, bit)
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job_id, job.owners)
         elif job.state in (QUEUED, WAIT_REPL):
@@ -274,7 +275,7 @@ class Acknowledgement(Replication):
         if job is None or job.flags & PLACEHOLDER:
             return
         new = owners & ~job.owners & ~1
-        job.owners |= new
+        self.add_owners(job, new)
         if new and job.state == ACTIVE and job.flags & ASKED:
             self.tell_all(self.others(new), WILL_QUEUE, job_id)
 
@@ -327,7 +328,7 @@ class Acknowledgement(Replication):
         job = self.jobs.get(job_id)
         if job is None:
             return
-        job.owners |= 1 << peer.slot
+        self.add_owners(job, 1 << peer.slot)
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job_id, job.owners)
             return
@@ -374,7 +375,7 @@ class Acknowledgement(Replication):
         job = self.jobs.get(job_id)
         if job is None:
             return
-        job.owners |= 1 << peer.slot
+        self.add_owners(job, 1 << peer.slot)
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job_id, job.owners)
             return

@@ -61,6 +61,12 @@ class Delivery(Scheduler):
             if queue.demand is not None and queue.jobs.count and not queue.pause & PAUSED_OUT:
                 self.serve_peers(queue)
 
+    def serve_again(self) -> None:
+        """Look at all queues that somebody waits at: what was held back may be handed out again."""
+        for queue in list(self.queues.values()):
+            if queue.waiters or queue.demand is not None:
+                self.mark_ready(queue)
+
     def serve_peers(self, queue: Queue) -> None:
         """There are jobs left that peers have asked for; a higher layer sends them."""
 

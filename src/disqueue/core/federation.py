@@ -177,6 +177,7 @@ class Federation(Forwarding):
             if not peers:
                 return
             share = max(1, -(-queue.jobs.count // len(peers)))
+            before = queue.jobs.count
             for peer in peers:
                 credit = demand.wanted_by.pop(peer)
                 sent = self._send_jobs(peer, queue, min(credit, share))
@@ -187,6 +188,8 @@ class Federation(Forwarding):
                     self.jobs_of(peer).wanted.pop(queue.name, None)
                 if not queue.jobs.count:
                     return
+            if queue.jobs.count == before:
+                return  # what is there has to stay for now
 
     def _send_jobs(self, peer: Peer, queue: Queue, limit: int) -> int:
         sent = 0
@@ -263,7 +266,7 @@ class Federation(Forwarding):
             self.tell(peer, MISSING, job_id)
 
     def _import(self, peer: Peer, job: Job) -> None:
-        job.owners |= 1 << peer.slot
+        self.add_owners(job, 1 << peer.slot)
         self.tell(peer, RECEIVED, job.id)
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job.id, job.owners)
@@ -316,6 +319,13 @@ class Federation(Forwarding):
         job = data.offered.pop(job_id, None)
         if job is None or job.state != ACTIVE:
             self.tell(peer, RELEASE if job_id in data.released else WITHDRAWN, job_id)
+            return
+        if self.journal_fails():
+            # After a crash it could be delivered by both: it is not given up now.
+            job.flags &= ~HELD
+            job.confirmed = 0
+            self.enqueue(job, BY_MOVE)
+            self.tell(peer, WITHDRAWN, job_id)
             return
         data.released[job_id] = job.expires_ms
         self.delete(job)

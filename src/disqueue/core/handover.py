@@ -108,7 +108,7 @@ class Handover(Federation):
         return owner if job.state == QUEUED or job.flags & DELAYED else None
 
     def _copy_away(self, peer: Peer, job: Job) -> None:
-        job.owners |= 1 << peer.slot
+        self.add_owners(job, 1 << peer.slot)
         self.jobs_of(peer).in_flight[job.id] = job
         self.send_job([peer], Store, job)
         if job.flags & DELAYED:

@@ -9,6 +9,7 @@ from disqueue.core.timers cimport Timed, TimerWheel
 cdef int ACKED
 cdef int DELAYED
 cdef int QUEUED
+cdef int WAIT_REPL
 
 cdef class Registry:
     cdef public Settings settings
@@ -48,6 +49,8 @@ cdef class Registry:
     cpdef register(self, Job job)
     @cython.locals(queue=Queue)
     cpdef unregister(self, Job job)
+    cpdef add_owners(self, Job job, object mask)
+    cpdef bint journal_fails(self) except -1
     @cython.locals(queue=Queue)
     cpdef set_delayed(self, Job job)
     @cython.locals(queue=Queue)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from disqueue.core.ids import JobIds
-from disqueue.core.job import ACKED, DELAYED, QUEUED, Job
+from disqueue.core.job import ACKED, DELAYED, QUEUED, WAIT_REPL, Job
 from disqueue.core.job_table import JobTable
 from disqueue.core.queue import Queue
 from disqueue.core.queue_scan import QueueScan
@@ -142,6 +142,19 @@ class Registry:
         self.delayed_jobs -= 1
         if job.queue is not None:
             job.queue.delayed_jobs -= 1
+
+    def add_owners(self, job: Job, mask: int) -> None:
+        """More nodes than was known may have the job."""
+        if mask & ~job.owners:
+            job.owners |= mask
+            if self.journal is not None and job.state != WAIT_REPL:
+                self.journal.job_changed(job)
+
+    # -- the journal
+
+    def journal_fails(self) -> bool:
+        """Tell whether there is a journal that cannot be written now: nothing may be promised that depends on it."""
+        return self.journal is not None and self.journal.error != ""
 
     # -- queues
 

@@ -211,7 +211,7 @@ class Replication(Peers):
                 if len(targets) == wanted:
                     break
         for peer in targets:
-            job.owners |= 1 << peer.slot
+            self.add_owners(job, 1 << peer.slot)
         return targets
 
     def _copy_to(self, job: Job, targets: list[Peer]) -> None:
@@ -247,7 +247,7 @@ class Replication(Peers):
             if job_id in self.done:
                 self.tell(peer, DELETE, job_id)
             return
-        job.owners |= 1 << peer.slot
+        self.add_owners(job, 1 << peer.slot)
         copying: Copying | None = job.waiter
         if copying is None:
             return
@@ -401,7 +401,7 @@ class Replication(Peers):
             return REFUSED_DONE
         if self.leaving:
             return REFUSED_LEAVING
-        if self.memory_level() > LEVEL_NORMAL:
+        if self.memory_level() > LEVEL_NORMAL or self.journal_fails():
             return REFUSED_MEMORY
         if len(record.body) > self.settings.max_job_bytes or len(record.queue) > self.settings.max_queue_name_bytes:
             return REFUSED_SIZE

@@ -32,7 +32,7 @@ cdef class Scheduler(Registry):
     cpdef mark_ready(self, Queue queue)
     @cython.locals(queue=Queue)
     cpdef dequeue(self, Job job)
-    @cython.locals(job=Job)
+    @cython.locals(job=Job, first=Job)
     cpdef Job take_first(self, Queue queue)
     @cython.locals(queue=Queue)
     cpdef start_lease(self, Job job)

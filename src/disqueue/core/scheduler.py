@@ -188,7 +188,14 @@ class Scheduler(Registry):
             job.due_ms = self.now_ms + job.retry_s * 1000
 
     def take_first(self, queue: Queue) -> Job | None:
-        """Take the first job that has not expired out of a queue; it is active then, and has no due time."""
+        """Take the first job that has not expired out of a queue; it is active then, and has no due time.
+
+        An at-most-once job stays while the journal could not tell that it was handed out.
+        """
+        if self.journal is not None and self.journal.error:
+            first = queue.jobs.first()
+            if first is not None and first.retry_s == 0:
+                return None
         while True:
             job = queue.jobs.pop_first()
             if job is None:

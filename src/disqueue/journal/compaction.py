@@ -69,7 +69,7 @@ class Compactor:
         self.last_ms = -1
         """How long the last compaction on demand took."""
         self._began_ms = 0
-        self._store = False
+        self.store_wanted = False
         self._source: Segment | None = None
         self._scanner = RecordScanner(0)
         self._offset = 0
@@ -97,7 +97,7 @@ class Compactor:
 
     def store_soon(self) -> None:
         """Store a manifest with what has changed in the table."""
-        self._store = True
+        self.store_wanted = True
 
     # -- steps
 
@@ -109,7 +109,7 @@ class Compactor:
             return self._retry_at_ms
         if self.state == READING and self._ready is not None:
             return now_ms + 1
-        if self.state == SYNCING or self.rewrite_up_to or self._store:
+        if self.state == SYNCING or self.rewrite_up_to or self.store_wanted:
             return now_ms + 5
         return -1
 
@@ -133,7 +133,7 @@ class Compactor:
                 self._rewritten()
             else:
                 self.writer.sync_soon()  # a segment is looked at when all of it is on the disk
-        elif self._store and not self.writer.busy:
+        elif self.store_wanted and not self.writer.busy:
             self._drop(None)
 
     def _begin(self, source: Segment) -> None:
@@ -321,7 +321,7 @@ class Compactor:
             if error is not None:
                 self._fail(f"giving back the space of the journal failed: {reason_of(error)}")
 
-        self._store = False
+        self.store_wanted = False
         self.state = DROPPING
         self.writer.busy = True
         self.writer.executor.submit(drop, done)
@@ -330,7 +330,7 @@ class Compactor:
         self.rewrite_up_to = 0
         self.last_ms = self.current_ms()
         self.table.base_bytes = self.table.total_bytes()
-        self._store = True
+        self.store_wanted = True
         self.log("notice", "the journal is compacted", bytes=self.table.base_bytes, took_ms=self.last_ms)
 
     def _fail(self, problem: str) -> None:

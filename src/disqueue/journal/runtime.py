@@ -232,8 +232,7 @@ class JournalRuntime:
 
     def _append_end(self, switched_off: bool) -> str:
         """Write that nothing follows; return what went wrong, or ""."""
-        if not self.table.complete:
-            self.table.complete = True
+        if self.compactor.store_wanted:
             try:
                 store_manifest(self.disk, self.table.manifest())
             except OSError as error:
@@ -275,7 +274,7 @@ class JournalRuntime:
         if self.state != ON:
             return -1
         now_ms = self.node.now_ms
-        if self._building >= 0 or self._first or (self._catching_up and not self.writer.error):
+        if self._building >= 0 or self._first or self.node.ready_queues or (self._catching_up and not self.writer.error):
             return now_ms + 1
         deadlines = [ms for ms in (self.writer.deadline_ms(), self.compactor.deadline_ms(now_ms)) if ms >= 0]
         return max(now_ms + 1, min(deadlines)) if deadlines else -1
@@ -350,12 +349,13 @@ class JournalRuntime:
             error = ""
         if error == self.error:
             return
-        if bool(error) != bool(self.error):
-            if error:
-                self.log("warning", "the journal cannot be written; adds are refused until it can", why=error)
-            else:
-                self.log("notice", "the journal can be written again")
+        was = self.error
         self.error = self.recorder.error = error
+        if error and not was:
+            self.log("warning", "the journal cannot be written; adds are refused until it can", why=error)
+        elif was and not error:
+            self.log("notice", "the journal can be written again")
+            self.node.serve_again()
         self.on_error(error)
 
     # -- what the writer tells

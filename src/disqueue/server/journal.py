@@ -16,6 +16,7 @@ from disqueue.config.sources import ConfigError
 from disqueue.journal.disk import OsDisk
 from disqueue.journal.errors import JournalError
 from disqueue.journal.runtime import LOADING, ON, JournalRuntime, JournalSettings
+from disqueue.journal.writer import ALWAYS
 from disqueue.server import logs
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class ServerJournal:
         self.settings.rewrite_min_bytes = configuration.number("auto-aof-rewrite-min-size")
         self.settings.load_truncated = configuration.flag("aof-load-truncated")
         self.runtime.apply_settings()
+        self.shell.dispatcher.all_synced = self.settings.policy == ALWAYS
 
     def _switched(self, value: Value) -> None:
         """`appendonly` at run time. Raises `ConfigError`."""
