@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 class JournalPort:
     """The journal port of a node: hears of every job that the node takes, changes and forgets."""
 
+    error = ""
+    always_synced = False
+
     def job_added(self, job: Job) -> None: ...
     def job_changed(self, job: Job) -> None: ...
     def job_forgotten(self, job: Job) -> None: ...

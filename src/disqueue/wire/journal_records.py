@@ -329,7 +329,7 @@ def decode_state(data: bytes, start: int, end: int) -> tuple[bytes, int, int, in
         raise RecordError("the sets of nodes in a state record are longer than the record")
     owners = decode_mask(data, at, owner_size)
     confirmed = decode_mask(data, at + owner_size, confirmed_size)
-    return (*fields[:7], owners, confirmed)  # type: ignore[return-value]
+    return (*fields[:7], owners, confirmed)
 
 
 def decode_job(
@@ -353,7 +353,7 @@ def decode_job(
         raise RecordError("the queue name and the body in a job record are longer than the record")
     owners = decode_mask(data, at, owner_size)
     confirmed = decode_mask(data, at + owner_size, confirmed_size)
-    return (*fields[:7], owners, confirmed, *fields[9:15], data[queue_at:body_at], data[body_at:body_end])  # type: ignore[return-value]
+    return (*fields[:7], owners, confirmed, *fields[9:15], data[queue_at:body_at], data[body_at:body_end])
 
 
 def decode_forgotten(data: bytes, start: int, end: int) -> tuple[bytes, int]:
