@@ -148,3 +148,15 @@ def test_who_has_not_given_the_password_may_not_send_much(session: SocketSession
     finally:
         observer.call("AUTH", "secret")
         observer.call("CONFIG", "SET", "requirepass", "")
+
+
+def test_a_monitor_that_is_being_closed_is_shown_nothing_more(server: ServerProcess, session: SocketSession) -> None:
+    monitor, other = session.connection("A"), session.connection("B")
+    monitor.send(b"MONITOR\r\n*x\r\n")
+    assert str(monitor.receive()) == "+OK"
+    assert str(monitor.receive()) == "-ERR Protocol error: invalid multibulk length"
+    for _ in range(100):
+        assert str(other.call("PING")) == "+PONG"
+    monitor.receive_close()
+    assert "can't be served" not in server.output.read_text()
+    assert "Traceback" not in server.output.read_text()

@@ -212,6 +212,8 @@ class Connection:
             return
         if self.writer.size > 0:
             data = self.writer.take()
+            if self.draining:  # a MONITOR's line, say, behind the last reply
+                return
             self.shell.statistics.output_bytes += len(data)
             transport.write(data)
             if self.writing_paused or self.shell.output_limited:
