@@ -215,6 +215,12 @@ DIFFERENCES: dict[str, Difference] = {
         "Without a password only loopback and Unix sockets are served, unless protected-mode is no.",
         "A forgotten password should not open the broker to the network.",
     ),
+    "info-fields": Difference(
+        SERVER,
+        "INFO has one figure for all jobs.",
+        "Disque's fields come first in each section, then others: jobs by state, what was evicted and expired, maxmemory and more.",
+        "Operators saw that memory was used, but not by what.",
+    ),
     "configuration": Difference(
         SERVER,
         "Some directives cannot be set or read at run time, or take other words than in the file.",

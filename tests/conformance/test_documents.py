@@ -40,6 +40,7 @@ def test_log_lines_of_the_document_are_in_the_sources() -> None:
         assert event in sources or event.startswith(built), event
 
 
+@pytest.mark.differs("info-fields")
 def test_fields_of_the_document_are_in_info(session: SocketSession) -> None:
     text = (documents.DOCS / "operations.md").read_text(encoding="utf-8")
     table = text.split("| Field |", 1)[1].split("\n\n", 1)[0]
