@@ -218,7 +218,7 @@ DIFFERENCES: dict[str, Difference] = {
     "info-fields": Difference(
         SERVER,
         "INFO has one figure for all jobs.",
-        "Disque's fields come first in each section, then others: jobs by state, what was evicted and expired, maxmemory and more.",
+        "Disque's fields come first in each section, then others: jobs by state, evicted and expired ones, maxmemory and more.",
         "Operators saw that memory was used, but not by what.",
     ),
     "configuration": Difference(
