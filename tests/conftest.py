@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.conformance.peers import INSTALL, missing
 
+pytest_plugins = ["disqueue.testing.fixtures"]
+
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -13,8 +13,6 @@ from disqueue.client import Client
 from disqueue.testing import Server
 from tests.client.facade import LoopThread, async_client
 
-pytest_plugins = ["disqueue.testing.fixtures"]
-
 Connect = Callable[..., Any]
 
 
