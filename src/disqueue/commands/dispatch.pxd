@@ -1,5 +1,6 @@
 cimport cython
 
+from disqueue.commands.clock cimport SystemClock
 from disqueue.core.client cimport Client
 from disqueue.core.node cimport Node
 from disqueue.wire.resp cimport ReplyWriter
@@ -23,6 +24,7 @@ cdef class Dispatcher:
     cdef object broker
     cdef Node node
     cdef object clock_us
+    cdef SystemClock system_clock
     cdef readonly dict entries
     cdef readonly dict by_name
     cdef readonly list monitors
@@ -43,6 +45,10 @@ cdef class Dispatcher:
     cpdef add_monitor(self, Client client)
     cpdef forget(self, Client client)
     cpdef mark(self)
+    cdef long long _read_clock(self) except? -1
+    cpdef bint may_go_behind(self, Client client, list args)
+    @cython.locals(reply=ReplyWriter, behind=ReplyWriter)
+    cpdef execute_behind(self, Client client, list args)
     @cython.locals(entry=Entry, count=Py_ssize_t, written=Py_ssize_t, now_us="long long", elapsed_us="long long", reply=ReplyWriter)
     cpdef execute(self, Client client, list args)
     cdef _refuse_unknown(self, Client client, bytes name)

@@ -8,7 +8,9 @@ from disqueue.core.settings cimport Settings
 cdef long long INVALID
 cdef long long MAX_TIMEOUT_MS
 cdef int ACKJOB, DELJOB, DEQUEUE, ENQUEUE, FASTACK, NACK
-cdef int REPLICATE, TTL, RETRY, DELAY, MAXLEN, ASYNC, TIMEOUT, COUNT, NOHANG, WITHCOUNTERS, FROM
+cdef dict OPTIONS, GET_OPTIONS
+cdef int MAX_SECONDS
+cdef int NONE, REPLICATE, TTL, RETRY, DELAY, MAXLEN, ASYNC, TIMEOUT, COUNT, NOHANG, WITHCOUNTERS, FROM
 cdef int DEFAULT_TTL_S, MAX_DEFAULT_RETRY_S
 
 @cython.final
@@ -25,19 +27,19 @@ cpdef addjob(object broker, Client client, list args)
 cdef long long _default_retry(long long ttl_s)
 @cython.locals(name=bytes, body=bytes)
 cdef _check_sizes(long long max_name_bytes, long long max_job_bytes, list args)
-@cython.locals(index=Py_ssize_t, count=Py_ssize_t, value="long long", word=bytes)
+@cython.locals(index=Py_ssize_t, count=Py_ssize_t, value="long long", word=bytes, code=int)
 cdef _parse_options(list args, AddOptions options)
 cdef _set_option(AddOptions options, int code, long long value)
-@cython.locals(value="long long")
-cdef _parse_error_of_timeout(bytes text)
+cdef _error_of_timeout(long long value)
 @cython.locals(value="long long")
 cdef long long _timeout(bytes text)
 cdef bint _is_huge(bytes text)
-@cython.locals(timeout_ms="long long", wanted="long long", nohang=bint, with_counters=bint, index=Py_ssize_t, count=Py_ssize_t, word=bytes)
+@cython.locals(timeout_ms="long long", wanted="long long", nohang=bint, with_counters=bint, index=Py_ssize_t, count=Py_ssize_t, word=bytes, code=int)
 cpdef getjob(object broker, Client client, list args)
 @cython.locals(node=Node, limit="long long", name=bytes)
 cdef _get(object broker, Client client, list names, long long wanted, long long timeout_ms, bint nohang, bint with_counters)
 @cython.locals(index=Py_ssize_t)
 cdef bint _ids_valid(Client client, list args)
 @cython.locals(node=Node)
+cdef _id_command(object broker, Client client, int verb, list args)
 cpdef ackjob(object broker, Client client, list args)

@@ -25,6 +25,7 @@ MAX_DEFAULT_RETRY_S = 300
 MAX_TIMEOUT_MS = 1 << 46
 LAST_I64 = b"9223372036854775807"
 
+NONE = 0
 REPLICATE = 1
 TTL = 2
 RETRY = 3
@@ -85,12 +86,12 @@ def addjob(broker: Broker, client: Client, args: list[bytes]) -> None:
     options = AddOptions()
     if error is None and len(args) > 4:
         error = _parse_options(args, options)
-    if error is None:
-        error = _parse_error_of_timeout(args[3])
+    timeout_ms = _timeout(args[3])
+    if error is None and timeout_ms < 0:
+        error = _error_of_timeout(timeout_ms)
     if error is not None:
         client.reply.error(error)
         return
-    timeout_ms = _timeout(args[3])
     ttl_s = options.ttl_s
     if ttl_s < 0:
         ttl_s = DEFAULT_TTL_S
@@ -138,10 +139,10 @@ def _parse_options(args: list[bytes], options: AddOptions) -> bytes | None:
     count = len(args)
     while index < count:
         word = args[index]
-        code = OPTIONS.get(word)
-        if code is None:
-            code = OPTIONS.get(word.upper())
-            if code is None:
+        code = OPTIONS.get(word, NONE)
+        if code == NONE:
+            code = OPTIONS.get(word.upper(), NONE)
+            if code == NONE:
                 return SYNTAX_ERROR
         if code == ASYNC:
             options.asynchronous = True
@@ -189,11 +190,9 @@ def _option_error(code: int, value: int) -> bytes:
     return error
 
 
-def _parse_error_of_timeout(text: bytes) -> bytes | None:
-    value = _timeout(text)
-    if value == INVALID:
-        return TIMEOUT_NOT_INTEGER
-    return TIMEOUT_NEGATIVE if value < 0 else None
+def _error_of_timeout(value: int) -> bytes:
+    """Return what is wrong with a timeout below 0."""
+    return TIMEOUT_NOT_INTEGER if value == INVALID else TIMEOUT_NEGATIVE
 
 
 def _timeout(text: bytes) -> int:
@@ -219,10 +218,10 @@ def getjob(broker: Broker, client: Client, args: list[bytes]) -> None:
     count = len(args)
     while index < count:
         word = args[index]
-        code = GET_OPTIONS.get(word)
-        if code is None:
-            code = GET_OPTIONS.get(word.upper())
-            if code is None:
+        code = GET_OPTIONS.get(word, NONE)
+        if code == NONE:
+            code = GET_OPTIONS.get(word.upper(), NONE)
+            if code == NONE:
                 break
         index += 1
         if code == FROM:
@@ -237,11 +236,10 @@ def getjob(broker: Broker, client: Client, args: list[bytes]) -> None:
         elif index == count:
             break
         elif code == TIMEOUT:
-            error = _parse_error_of_timeout(args[index])
-            if error is not None:
-                client.reply.error(error)
-                return
             timeout_ms = _timeout(args[index])
+            if timeout_ms < 0:
+                client.reply.error(_error_of_timeout(timeout_ms))
+                return
             index += 1
         else:
             wanted = parse_integer(args[index])
@@ -273,40 +271,40 @@ def _ids_valid(client: Client, args: list[bytes]) -> bool:
     return True
 
 
+def _id_command(broker: Broker, client: Client, verb: int, args: list[bytes]) -> None:
+    if _ids_valid(client, args):
+        node = broker.node
+        node.id_command(client, verb, args[1:])
+
+
 def ackjob(broker: Broker, client: Client, args: list[bytes]) -> None:
     """ACKJOB id [id ...]"""
-    if _ids_valid(client, args):
-        broker.node.id_command(client, ACKJOB, args[1:])
+    _id_command(broker, client, ACKJOB, args)
 
 
 def fastack(broker: Broker, client: Client, args: list[bytes]) -> None:
     """FASTACK id [id ...]"""
-    if _ids_valid(client, args):
-        broker.node.id_command(client, FASTACK, args[1:])
+    _id_command(broker, client, FASTACK, args)
 
 
 def deljob(broker: Broker, client: Client, args: list[bytes]) -> None:
     """DELJOB id [id ...]"""
-    if _ids_valid(client, args):
-        broker.node.id_command(client, DELJOB, args[1:])
+    _id_command(broker, client, DELJOB, args)
 
 
 def nack(broker: Broker, client: Client, args: list[bytes]) -> None:
     """NACK id [id ...]"""
-    if _ids_valid(client, args):
-        broker.node.id_command(client, NACK, args[1:])
+    _id_command(broker, client, NACK, args)
 
 
 def enqueue(broker: Broker, client: Client, args: list[bytes]) -> None:
     """ENQUEUE id [id ...]"""
-    if _ids_valid(client, args):
-        broker.node.id_command(client, ENQUEUE, args[1:])
+    _id_command(broker, client, ENQUEUE, args)
 
 
 def dequeue(broker: Broker, client: Client, args: list[bytes]) -> None:
     """DEQUEUE id [id ...]"""
-    if _ids_valid(client, args):
-        broker.node.id_command(client, DEQUEUE, args[1:])
+    _id_command(broker, client, DEQUEUE, args)
 
 
 def working(broker: Broker, client: Client, args: list[bytes]) -> None:

@@ -1,5 +1,6 @@
 cimport cython
 from disqueue.core.job cimport Job, new_job
+from disqueue.core.queue cimport Queue
 from disqueue.core.replication cimport Replication
 
 cdef int ACKED, ACTIVE, ASKED, DELAYED, DELETED, HELD, LEASED, MOVED, PLACEHOLDER, QUEUED, WAIT_REPL
@@ -9,6 +10,7 @@ cdef class Acknowledgement(Replication):
     cdef public long long placeholders
 
     cpdef init_acknowledgement(self)
+    @cython.locals(queue=Queue)
     cpdef bint ack(self, Job job) except -1
     cdef _become_acked(self, Job job)
     cpdef spread_ack(self, Job job)

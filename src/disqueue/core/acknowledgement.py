@@ -45,6 +45,7 @@ from disqueue.wire.job_records import WORKING as TELL_WORKING
 
 if TYPE_CHECKING:
     from disqueue.core.peer import Peer
+    from disqueue.core.queue import Queue
 
 ACK_RETRY_MS = 1000
 ACK_RETRY_LIMIT_MS = 180_000
@@ -70,8 +71,12 @@ class Acknowledgement(Replication):
         if job.state == ACKED:
             self.spread_ack(job)
             return False
-        if job.queue is not None:
-            job.queue.acked += 1
+        queue: Queue | None = job.queue
+        if queue is not None:
+            queue.acked += 1
+        if self.journal is None and job.owners == 1:  # nobody else has to know
+            self.delete(job)
+            return True
         self._become_acked(job)
         self.spread_ack(job)
         return True

@@ -3,9 +3,11 @@ from disqueue.core.acknowledgement cimport Acknowledgement
 from disqueue.core.client cimport Client
 from disqueue.core.job cimport Job
 from disqueue.core.timers cimport Timed
+from disqueue.wire.resp cimport ReplyWriter
 
 cdef int ACKED, ACTIVE, DELETED, DELIVERED, PLACEHOLDER, QUEUED, WAIT_REPL
 cdef int BY_COMMAND, BY_NACK
+cdef int _ACKJOB, _NACK, _ENQUEUE, _DEQUEUE, _WORKING, _DELJOB
 
 cdef class Request(Timed):
     cdef public long long number
@@ -25,6 +27,6 @@ cdef class Forwarding(Acknowledgement):
     cdef public dict ack_requests
 
     cpdef init_forwarding(self)
-    @cython.locals(job=Job, total="long long", job_id=bytes)
+    @cython.locals(job=Job, total="long long", job_id=bytes, reply=ReplyWriter)
     cpdef id_command(self, Client client, int verb, list ids)
     cpdef long long apply(self, int verb, Job job) except? -1

@@ -20,6 +20,7 @@ from disqueue.wire.job_records import Answer, Forward
 
 if TYPE_CHECKING:
     from disqueue.core.peer import Peer
+    from disqueue.wire.resp import ReplyWriter
 
 ACKJOB = 1
 NACK = 2
@@ -28,6 +29,7 @@ DEQUEUE = 4
 WORKING = 5
 DELJOB = 6
 FASTACK = 7
+_ACKJOB, _NACK, _ENQUEUE, _DEQUEUE, _WORKING, _DELJOB = ACKJOB, NACK, ENQUEUE, DEQUEUE, WORKING, DELJOB
 
 UNKNOWN = -1
 WORKING_TOO_LATE = 0
@@ -86,7 +88,8 @@ class Forwarding(Acknowledgement):
             else:
                 unknown.append(job_id)
         if unknown is None or not self.members.peers:
-            client.reply.integer(total)
+            reply: ReplyWriter = client.reply
+            reply.integer(total)
         else:
             self._forward(client, verb, unknown, total)
 
@@ -102,17 +105,17 @@ class Forwarding(Acknowledgement):
 
     def apply(self, verb: int, job: Job) -> int:
         """Do a command to a job of this node; return its result."""
-        if verb == ACKJOB:
+        if verb == _ACKJOB:
             return 1 if self.ack(job) else 0
-        if verb == NACK:
+        if verb == _NACK:
             return self._nack(job)
-        if verb == WORKING:
+        if verb == _WORKING:
             return self._work(job)
-        if verb == ENQUEUE:
+        if verb == _ENQUEUE:
             return self._enqueue(job)
-        if verb == DEQUEUE:
+        if verb == _DEQUEUE:
             return self._dequeue(job)
-        if verb == DELJOB:
+        if verb == _DELJOB:
             self.ack_and_hide(job)
             return 1
         self.forget_everywhere(job)

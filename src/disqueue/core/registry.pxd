@@ -10,6 +10,7 @@ cdef int ACKED
 cdef int DELAYED
 cdef int QUEUED
 cdef int WAIT_REPL
+cdef int _JOB_BYTES
 
 cdef class Registry:
     cdef public Settings settings

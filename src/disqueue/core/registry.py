@@ -21,6 +21,7 @@ from disqueue.core.timers import Timed, TimerWheel
 
 JOB_BYTES = 384
 """What a job costs beside its body: the object, its id, its places in the table, the queue and the timers."""
+_JOB_BYTES = JOB_BYTES
 QUEUE_BYTES = 800
 """What a queue costs beside its name."""
 
@@ -104,7 +105,7 @@ class Registry:
     def register(self, job: Job) -> None:
         """Take a new job into the table and the account."""
         self.jobs.add(job)
-        self.used_bytes += JOB_BYTES + len(job.body)
+        self.used_bytes += _JOB_BYTES + len(job.body)
         if self.used_bytes > self.peak_bytes:
             self.peak_bytes = self.used_bytes
         queue = job.queue
@@ -115,7 +116,7 @@ class Registry:
         """Take a job out of the table, the timers and the account. It must not be in a queue any more."""
         self.jobs.remove(job)
         self.timers.clear(job)
-        self.used_bytes -= JOB_BYTES + len(job.body)
+        self.used_bytes -= _JOB_BYTES + len(job.body)
         if job.flags & DELAYED:
             self.clear_delayed(job)
         if job.state == ACKED:

@@ -5,6 +5,7 @@ from disqueue.core.ids cimport JobIds
 from disqueue.core.job cimport Job, new_job
 from disqueue.core.peers cimport Peers
 from disqueue.core.queue cimport Queue
+from disqueue.wire.resp cimport ReplyWriter
 
 cdef int ACTIVE, DELAYED, GONE, ONCE_QUEUED, WAIT_REPL, PAUSED_IN, LEVEL_NORMAL
 cdef int ASK_AHEAD_MS, BY_MOVE, BY_TIME
@@ -14,9 +15,10 @@ cdef class Replication(Peers):
     cdef public object done
 
     cpdef init_replication(self)
-    @cython.locals(external=bint, wanted="long long", queue=Queue, job=Job)
+    @cython.locals(external=bint, wanted="long long", queue=Queue, job=Job, reply=ReplyWriter)
     cpdef add_job(self, Client client, bytes name, bytes body, long long timeout_ms, long long replicate, long long ttl_s,
                   long long retry_s, long long delay_s, long long maxlen, bint asynchronous)
+    @cython.locals(queue=Queue, queued_elsewhere=int)
     cpdef begin_life(self, Job job)
     cdef long long _default_copies(self, long long retry_s, bint external) except -1
     @cython.locals(job=Job, copying=Copying)

@@ -38,6 +38,7 @@ from disqueue.wire.job_records import (
 
 if TYPE_CHECKING:
     from disqueue.core.peer import Peer
+    from disqueue.wire.resp import ReplyWriter
 
 NOREPL_TEXT = b"NOREPL Not enough reachable nodes for the requested replication level"
 NOREPL_SINCE = NOREPL_TEXT + b", since I'm unable to hold a copy of the message for the following reason: "
@@ -107,7 +108,8 @@ class Replication(Peers):
         if wanted <= 0:
             self.register(job)
             self.begin_life(job)
-            client.reply.status(job.id)
+            reply: ReplyWriter = client.reply
+            reply.status(job.id)
         elif external and retry_s == 0:
             self.register(job)
             self.pass_on(job)

@@ -8,6 +8,7 @@ from disqueue.core.timers cimport Timed
 cdef int ACKED, ACTIVE, ASKED, COUNTER_MAX, DELAYED, DELIVERED, GONE, HELD, LEASED, MOVED, ONCE_QUEUED, QUEUED, WAIT_REPL
 cdef int PAUSED_IN, PAUSED_OUT
 cdef int LEVEL_FULL
+cdef int _BY_TIME, _BY_COMMAND, _BY_NACK, _BY_MOVE, _ASK_AHEAD_MS
 
 cdef class Scheduler(Registry):
     cdef public Timed idle_timer

@@ -32,6 +32,7 @@ BY_COMMAND = 1
 BY_NACK = 2
 BY_MOVE = 3
 """It came from another node that had it queued: silent and uncounted."""
+_BY_TIME, _BY_COMMAND, _BY_NACK, _BY_MOVE = BY_TIME, BY_COMMAND, BY_NACK, BY_MOVE
 
 LINGER_MS = 10_000
 """A delivered at-most-once job is still shown for this long, then forgotten: nothing can happen to it any more."""
@@ -39,6 +40,7 @@ PAUSE_RETRY_MS = 1000
 """A job that is due in a queue paused in input looks again after its RETRY, but not sooner than this."""
 ASK_AHEAD_MS = 500
 """The other owners are asked this long before a job is queued again."""
+_ASK_AHEAD_MS = ASK_AHEAD_MS
 IDLE_PRESSED_MS = (0, 10_000, 2_000)
 """How long a queue may be idle at each level of memory pressure; level 0 takes the configured time."""
 
@@ -60,7 +62,7 @@ class Scheduler(Registry):
         due_ms = job.due_ms
         if due_ms != 0 and job.state != WAIT_REPL and not job.flags & HELD:
             if self._must_ask(job):
-                due_ms -= ASK_AHEAD_MS
+                due_ms -= _ASK_AHEAD_MS
             if due_ms < wake_ms:
                 wake_ms = due_ms
         if job.waiter is not None:
@@ -95,8 +97,8 @@ class Scheduler(Registry):
             if job.due_ms <= self.now_ms:
                 self.renew(job)
         elif job.due_ms <= self.now_ms:
-            self.enqueue(job, BY_TIME)
-        elif self._must_ask(job) and job.due_ms - ASK_AHEAD_MS <= self.now_ms:
+            self.enqueue(job, _BY_TIME)
+        elif self._must_ask(job) and job.due_ms - _ASK_AHEAD_MS <= self.now_ms:
             job.flags |= ASKED
             self.ask_owners(job)
 
@@ -133,14 +135,14 @@ class Scheduler(Registry):
         if job.retry_s == 0 and job.flags & DELIVERED:
             return False
         queue: Queue = job.queue
-        if queue.pause & PAUSED_IN and reason != BY_MOVE:
-            if reason != BY_COMMAND:
+        if queue.pause & PAUSED_IN and reason != _BY_MOVE:
+            if reason != _BY_COMMAND:
                 self._postpone(job)
             return False
         if job.flags & DELAYED:
             self.clear_delayed(job)
         order_ns = job.ctime_ns
-        if reason == BY_NACK:
+        if reason == _BY_NACK:
             order_ns = self._order_behind(queue)
         job.order_ns = order_ns
         announced = job.flags & ONCE_QUEUED
@@ -151,9 +153,9 @@ class Scheduler(Registry):
         job.due_ms = 0
         if job.owners != 1 and job.retry_s > 0:
             job.due_ms = self.now_ms + job.retry_s * 1000
-        if announced and reason != BY_MOVE:
+        if announced and reason != _BY_MOVE:
             queue.requeued += 1
-            if reason != BY_NACK and job.deliveries < COUNTER_MAX:
+            if reason != _BY_NACK and job.deliveries < COUNTER_MAX:
                 job.deliveries += 1
             self.announce_queued(job, reason)
         queue.jobs.add(job)
@@ -215,7 +217,8 @@ class Scheduler(Registry):
         An at-most-once job can only be forgotten from here on; it can still be looked at for a while.
         """
         job.flags = (job.flags | DELIVERED | LEASED) & ~ASKED
-        job.queue.delivered += 1
+        queue: Queue = job.queue
+        queue.delivered += 1
         if job.retry_s > 0:
             job.due_ms = self.now_ms + job.retry_s * 1000
         else:

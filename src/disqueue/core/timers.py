@@ -8,12 +8,17 @@ not stop the loop. (G. Varghese, T. Lauck: Hashed and Hierarchical Timing Wheels
 
 from __future__ import annotations
 
+from array import array
+
 LEVELS = 8
 SLOTS = 64
 SLOT_BITS = 6
 SLOT_MASK = 63
 NEVER_MS = 1 << 47
 """A deadline at or after this one is not kept: it is about 4,400 years away."""
+_NEVER_MS = NEVER_MS
+UNKNOWN_MS = -2
+"""`TimerWheel.soonest_ms` has to be worked out again."""
 
 
 class Timed:
@@ -35,7 +40,10 @@ class TimerWheel:
         self.now_ms = now_ms
         self.count = 0
         self.slots: list[list[Timed]] = [[] for _ in range(LEVELS * SLOTS)]
-        self.masks: list[int] = [0] * LEVELS
+        self.masks = array("Q", bytes(8 * LEVELS))
+        """Which slots of each level hold timers, one bit a slot."""
+        self.soonest_ms = UNKNOWN_MS
+        """What `next_ms` returned last, while it may still be right: it is asked for several times a pass."""
 
     def set(self, timed: Timed, wake_ms: int) -> None:
         """Wake `timed` at `wake_ms` instead of whatever was set before. A time that has passed fires at the next turn."""
@@ -44,8 +52,10 @@ class TimerWheel:
                 return
             self.clear(timed)
         timed.wake_ms = wake_ms
-        if wake_ms < NEVER_MS:
-            self._insert(timed, wake_ms)
+        if wake_ms < _NEVER_MS:
+            start_ms = self._insert(timed, wake_ms)
+            if self.count == 0 or start_ms < self.soonest_ms:
+                self.soonest_ms = start_ms
             self.count += 1
 
     def clear(self, timed: Timed) -> None:
@@ -68,13 +78,18 @@ class TimerWheel:
         """Return when the wheel wants to be turned next (never after the first deadline), or -1 when it is empty."""
         if self.count == 0:
             return -1
+        if self.soonest_ms >= self.now_ms:
+            return self.soonest_ms
         best = -1
-        for level in range(LEVELS):
+        level = 0
+        while level < LEVELS:
             mask = self.masks[level]
             if mask != 0:
                 start = self._slot_start(level, mask)
                 if best < 0 or start < best:
                     best = start
+            level += 1
+        self.soonest_ms = best
         return best
 
     def pop_due(self, now_ms: int, budget: int) -> list[Timed]:
@@ -92,6 +107,7 @@ class TimerWheel:
             if start > self.now_ms:
                 self.now_ms = start
             left = self._drain(due, left)
+            self.soonest_ms = UNKNOWN_MS
         if self.count == 0 or left > 0:
             self.now_ms = max(self.now_ms, now_ms)
         return due
@@ -99,7 +115,9 @@ class TimerWheel:
     def _drain(self, due: list[Timed], left: int) -> int:
         """Hand out or move down what the wheel has reached; return what is left of the budget."""
         now_ms = self.now_ms
-        for level in range(LEVELS - 1, -1, -1):
+        level = LEVELS
+        while level > 0:
+            level -= 1
             slot = level * SLOTS + ((now_ms >> (SLOT_BITS * level)) & SLOT_MASK)
             entries = self.slots[slot]
             while entries:
@@ -116,7 +134,8 @@ class TimerWheel:
             self._empty(slot)
         return left
 
-    def _insert(self, timed: Timed, wake_ms: int) -> None:
+    def _insert(self, timed: Timed, wake_ms: int) -> int:
+        """Put a timer into its slot; return when the wheel has to be turned for it."""
         now_ms = self.now_ms
         if wake_ms < now_ms:
             wake_ms = now_ms
@@ -132,14 +151,37 @@ class TimerWheel:
         timed.timer_slot = slot
         timed.timer_index = len(entries)
         entries.append(timed)
-        self.masks[level] |= 1 << position
+        bit = 1
+        bit <<= position
+        self.masks[level] |= bit
+        shift = SLOT_BITS * level
+        wake_ms = wake_ms >> shift << shift
+        return wake_ms if wake_ms > now_ms else now_ms
 
     def _empty(self, slot: int) -> None:
-        self.masks[slot >> SLOT_BITS] &= ~(1 << (slot & SLOT_MASK))
+        bit = 1
+        bit <<= slot & SLOT_MASK
+        self.masks[slot >> SLOT_BITS] &= ~bit
 
     def _slot_start(self, level: int, mask: int) -> int:
         """Return when the first used slot of a level begins; slots before the present one do not exist."""
-        position = (mask & -mask).bit_length() - 1
+        position = _lowest_bit(mask)
         shift = SLOT_BITS * level
         base = (self.now_ms >> (shift + SLOT_BITS)) << (shift + SLOT_BITS)
-        return max(self.now_ms, base + (position << shift))
+        start = position
+        start = base + (start << shift)
+        return start if start > self.now_ms else self.now_ms
+
+
+def _lowest_bit(mask: int) -> int:
+    """Return the number of the lowest bit that is set in a mask of 64 bits."""
+    position = 0
+    width = 32
+    low = 0xFFFFFFFF
+    while width > 0:
+        if mask & low == 0:
+            mask >>= width
+            position += width
+        width >>= 1
+        low >>= width
+    return position

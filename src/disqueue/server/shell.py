@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from disqueue.commands.broker import Broker
+from disqueue.commands.clock import SystemClock
 from disqueue.commands.ports import ConnectionFacts, ProcessFacts
 from disqueue.config.configuration import Configuration
 from disqueue.config.kinds import OutputLimit, Value
@@ -16,7 +17,6 @@ from disqueue.config.rewrite import rewrite as rewrite_configuration
 from disqueue.config.sources import ConfigError
 from disqueue.core.client import NOT_BLOCKED, Client
 from disqueue.server import listeners, logs, process
-from disqueue.server.clock import SystemClock
 from disqueue.server.connection import OUTPUT_BYTES_PAUSE, Connection
 from disqueue.server.idle import IdleClients
 from disqueue.server.passes import Passes

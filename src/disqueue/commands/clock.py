@@ -1,4 +1,4 @@
-"""The clocks of the process."""
+"""The clocks of the process. The compiled twin is `clock.pyx`: it is read once for each command."""
 
 from __future__ import annotations
 
