@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from disqueue.commands.clock import SystemClock
 from disqueue.config.configuration import Configuration
 from disqueue.core.links import Bus, BusSettings, Link
 from disqueue.core.membership import Membership
@@ -23,7 +24,7 @@ PORT, BUS_PORT = 7711, 17711
 PASSES_MAX = 10_000
 
 
-class StepClock:
+class StepClock(SystemClock):
     """Moves a millisecond each pass."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@ cimport cython
 from disqueue.commands.dispatch cimport Dispatcher
 from disqueue.commands.statistics cimport Statistics
 from disqueue.core.node cimport Node
-from disqueue.server.clock cimport SystemClock
+from disqueue.commands.clock cimport SystemClock
 
 
 cdef class Passes:

@@ -10,7 +10,7 @@ from disqueue.commands.dispatch import Dispatcher
 from disqueue.commands.statistics import Statistics
 from disqueue.core.node import Node
 from disqueue.server import logs
-from disqueue.server.clock import SystemClock
+from disqueue.commands.clock import SystemClock
 
 if TYPE_CHECKING:
     from disqueue.server.connection import Connection
