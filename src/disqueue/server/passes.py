@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from disqueue.commands.clock import SystemClock
 from disqueue.commands.dispatch import Dispatcher
 from disqueue.commands.statistics import Statistics
 from disqueue.core.node import Node
 from disqueue.server import logs
-from disqueue.commands.clock import SystemClock
 
 if TYPE_CHECKING:
     from disqueue.server.connection import Connection
