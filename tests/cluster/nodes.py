@@ -6,11 +6,11 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
-from disqueue.core.job import Job
+from disqueue.core.job import QUEUED, Job
 from disqueue.core.node import Node
 from disqueue.simulation.cluster import Cluster, Machine
 from disqueue.simulation.network import Endpoint
-from disqueue.simulation.observer import Observer
+from disqueue.simulation.observer import JournalPort, Observer
 from disqueue.simulation.process import CLIENT_PORT
 from disqueue.simulation.replies import Reply, ReplyError, ReplyReader, encode_request
 from disqueue.simulation.state import check_process
@@ -206,18 +206,9 @@ class Nodes:
         """Count from now on how often each job is put into a queue, on any node."""
         counts: Counter[bytes] = Counter()
 
-        class Watch:
-            error = ""
-
-            def job_added(self, _job: Job) -> None: ...
-            def job_forgotten(self, _job: Job) -> None: ...
-            def queue_changed(self, _queue: object) -> None: ...
-            def node_changed(self) -> None: ...
-            def figures(self) -> dict[str, object]:
-                return {}
-
+        class Watch(JournalPort):
             def job_changed(self, job: Job) -> None:
-                if job.state == 2:
+                if job.state == QUEUED:
                     counts[job.id] += 1
 
         for one in self.running:

@@ -98,6 +98,8 @@ class Acknowledgement(Replication):
         self.tell_all(self.others(job.owners), DELETE, job.id)
 
     def _become_acked(self, job: Job) -> None:
+        if job.flags & HELD:
+            self.no_longer_held(job)
         moved_to = job.confirmed if job.flags & MOVED else 0
         job.waiter = None
         self.set_acked(job)
@@ -110,6 +112,9 @@ class Acknowledgement(Replication):
         job.body = b""
         if self.journal is not None:
             self.journal.job_changed(job)
+
+    def no_longer_held(self, job: Job) -> None:
+        """An at-most-once job on its way between two nodes is over; a higher layer forgets that it was on its way."""
 
     def spread_ack(self, job: Job) -> None:
         """Tell the owners that have not confirmed; forget the job when all have."""
@@ -144,9 +149,11 @@ class Acknowledgement(Replication):
         self.delete(job)
 
     def delete(self, job: Job) -> None:
-        """Forget a job on this node, and the count of placeholders."""
+        """Forget a job on this node, and what else knows of it."""
         if job.flags & PLACEHOLDER:
             self.placeholders -= 1
+        elif job.flags & HELD:
+            self.no_longer_held(job)
         Replication.delete(self, job)
 
     def make_placeholder(self, job_id: bytes) -> Job | None:
@@ -395,7 +402,7 @@ class Acknowledgement(Replication):
         """A peer has handed its copy over, to the node in `heir_slot` of its table, and wants to be no owner any more."""
         job = self.jobs.get(job_id)
         if job is not None:
-            job.owners = job.owners & ~(1 << peer.slot) | self.from_peer_mask(peer, 1 << heir_slot if heir_slot > 0 else 0)
+            job.owners = job.owners & ~(1 << peer.slot) | self.mask_of_slot(peer, heir_slot)
             if job.state == ACKED:
                 self.spread_ack(job)
         elif job_id in self.done:

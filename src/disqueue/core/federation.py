@@ -350,6 +350,14 @@ class Federation(Forwarding):
                 job.confirmed = 0
                 self.enqueue(job, BY_MOVE)
 
+    def no_longer_held(self, job: Job) -> None:
+        """An at-most-once job on its way, to here or from here, is over."""
+        slot = job.confirmed.bit_length() - 1
+        if slot > 0:
+            data = self.jobs_of(self.members.by_slot[slot])
+            data.held.pop(job.id, None)
+            data.offered.pop(job.id, None)
+
     # -- at-most-once jobs, the receiver
 
     def jobs_offered(self, peer: Peer, records: list[JobRecord]) -> None:

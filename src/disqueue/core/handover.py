@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from disqueue.core.peer import Peer
 
 STEP_MS = 50
+IDLE_STEP_MS = 500
+"""While nothing can be given away: what is left waits for acknowledgements, or for other nodes."""
 JOBS_A_STEP = 500
 """Jobs looked at in one step: about 10,000 a second leave while the node goes on serving."""
 TELL_AGAIN_MS = 1000
@@ -64,23 +66,26 @@ class Handover(Federation):
             if self.departures:
                 self.timers.set(self.handover_timer, self.now_ms + STEP_MS)
             return
+        given = 0
         if self.members.reachable and self.jobs.count:
             jobs, self.handover_cursor = self.jobs.scan(self.handover_cursor, JOBS_A_STEP)
             for job in jobs:
-                self._give_away(job)
-        self.timers.set(self.handover_timer, self.now_ms + STEP_MS)
+                given += self._give_away(job)
+        self.timers.set(self.handover_timer, self.now_ms + (STEP_MS if given or self.handover_cursor else IDLE_STEP_MS))
 
-    def _give_away(self, job: Job) -> None:
+    def _give_away(self, job: Job) -> bool:
+        """Give one job away, if it is time; tell whether there was anything to do."""
         if job.state in (ACKED, WAIT_REPL) or job.flags & HELD or job.id in self.departures or self._on_its_way(job):
-            return
+            return False
         if job.state == ACTIVE and job.retry_s == 0 and job.flags & DELIVERED:
             self.delete(job)  # nothing can happen to it any more
-            return
+            return True
         peer = self._heir(job)
         if peer is None:
             if job.state == ACTIVE and not job.flags & DELAYED and self.others(job.owners):
                 self._depart(job, 0)  # every node that can be reached has a copy already
-            return
+                return True
+            return False
         if job.state == QUEUED:
             job.queue.jobs.remove(job)
             self.queued_jobs -= 1
@@ -91,6 +96,7 @@ class Handover(Federation):
             self.move_to(peer, job)
         else:
             self._copy_away(peer, job)
+        return True
 
     def _on_its_way(self, job: Job) -> bool:
         return any(job.id in self.jobs_of(peer).in_flight for peer in self.members.peers)

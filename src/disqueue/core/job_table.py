@@ -51,7 +51,11 @@ class JobTable:
         page: list[Job] = []
         number = cursor >> (6 * (CURSOR_CHARACTERS - 2))
         while number < SHARDS:
-            found = [(scan_position(job.id), job) for job in self.shards[number].values()]
+            shard = self.shards[number]
+            if not shard:
+                number += 1
+                continue
+            found = [(scan_position(job.id), job) for job in shard.values()]
             found = [entry for entry in found if entry[0] >= cursor]
             found.sort(key=_first)
             for position, job in found:
@@ -66,7 +70,7 @@ class JobTable:
 
     def __iter__(self) -> Iterator[Job]:
         """Iterate over a copy of each part: jobs may come and go meanwhile."""
-        for shard in self.shards:
+        for shard in filter(None, self.shards):
             yield from list(shard.values())
 
 

@@ -39,7 +39,7 @@ class Node(Handover):
         self.init_scheduler()
         self.init_delivery()
         if members is None:  # a node alone
-            members = Membership(node_id, 1, MembershipSettings(), lambda level, event, fields: self.log(level, event, fields))
+            members = Membership(node_id, 1, MembershipSettings(), lambda level, event, fields: self.log(level, event, **fields))
         members.events = _MemberEvents(self)
         self.init_peers(members)
         self.init_replication()

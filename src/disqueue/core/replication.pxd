@@ -7,7 +7,7 @@ from disqueue.core.peers cimport Peers
 from disqueue.core.queue cimport Queue
 from disqueue.wire.resp cimport ReplyWriter
 
-cdef int ACTIVE, DELAYED, GONE, ONCE_QUEUED, WAIT_REPL, PAUSED_IN, LEVEL_NORMAL
+cdef int ACTIVE, DELAYED, DELIVERED, GONE, ONCE_QUEUED, WAIT_REPL, PAUSED_IN, LEVEL_NORMAL
 cdef int ASK_AHEAD_MS, BY_MOVE, BY_TIME
 cdef int DELETE, ENQUEUE, REFUSED, REFUSED_DONE, REFUSED_LEAVING, REFUSED_MEMORY, REFUSED_PAUSED, REFUSED_SIZE, STORED
 

@@ -10,6 +10,7 @@ from disqueue.core.copying import MAX_STEP_MS, STEP_MS, Copying
 from disqueue.core.job import (
     ACTIVE,
     DELAYED,
+    DELIVERED,
     GONE,
     ONCE_QUEUED,
     WAIT_REPL,
@@ -447,7 +448,7 @@ class Replication(Peers):
     def enqueue_ordered(self, job_id: bytes, delay_ms: int) -> None:
         """The node that took the job from its producer keeps no copy: this one queues it, now or after its delay."""
         job = self.jobs.get(job_id)
-        if job is None or job.state != ACTIVE:
+        if job is None or job.state != ACTIVE or (job.retry_s == 0 and job.flags & DELIVERED):
             return
         job.flags &= ~ONCE_QUEUED
         if delay_ms > 0 and not job.flags & DELAYED:

@@ -133,6 +133,7 @@ class Scheduler(Registry):
         if job.state != ACTIVE or job.flags & HELD:
             return False
         if job.retry_s == 0 and job.flags & DELIVERED:
+            job.due_ms = 0
             return False
         queue: Queue = job.queue
         if queue.pause & PAUSED_IN and reason != _BY_MOVE:

@@ -20,7 +20,10 @@ MAX_NAME_BYTES = 1 << 20
 
 JobId: TypeAlias = Annotated[bytes, Meta(min_length=40, max_length=40)]
 Seconds: TypeAlias = Annotated[int, Meta(ge=0, le=0x7FFF_FFFF)]
-Number: TypeAlias = Annotated[int, Meta(ge=-1)]
+Milliseconds: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 46)]
+"""2,000 years: more than any TTL, RETRY or DELAY has, and far from what a sum of two could overflow."""
+Number: TypeAlias = Annotated[int, Meta(ge=-1, le=1 << 46)]
+Nanoseconds: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 62)]
 Mask: TypeAlias = Annotated[int, Meta(ge=0)] | Annotated[bytes, Meta(max_length=4096)]
 """A bit mask of slots: a number, or little-endian bytes where it has more than 63 bits."""
 
@@ -81,14 +84,14 @@ class JobRecord(Struct, array_like=True, gc=False):
     id: JobId
     queue: Annotated[bytes, Meta(max_length=MAX_NAME_BYTES)]
     body: bytes
-    ctime_ns: Uint63
+    ctime_ns: Nanoseconds
     ttl_s: Seconds
     retry_s: Seconds
     delay_s: Seconds
     replicate: Uint16
-    left_ms: Uint63
+    left_ms: Milliseconds
     """Until the TTL ends."""
-    wait_ms: Uint63
+    wait_ms: Milliseconds
     """Until the first queueing: what is left of the delay."""
     nacks: Uint16
     deliveries: Uint16
