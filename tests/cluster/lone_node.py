@@ -50,7 +50,7 @@ class LoneNode:
             self.node.link_up(peer)
             self.receive(peer, wire.Slots(0, [peer.node_id, b"0" * 40, *(b"%d" % slot * 40 for slot in range(1, PEERS + 1))]))
 
-    # Slot 0 of each peer's table is the peer itself, 1 is this node, 2 and up are the peers.
+    # In the table of each peer slot 0 is the peer itself, 1 is this node, 2 and up are the peers.
 
     def begin(self) -> None:
         self.node.begin_pass(self.now_ms, self.wall_ms + self.now_ms)
@@ -124,7 +124,7 @@ class LoneNode:
     def check_nothing_left(self) -> None:
         """When links are gone and all TTLs have ended, nothing stays in any table."""
         for peer in self.peers:
-            self.run(lambda peer=peer: self.lose(peer))
+            self.lose(peer)
         self.run(lambda: self.node.pause_here(b"q", 0))
         self.run(lambda: self.node.set_leaving(False))
         for connection in self.connections:
@@ -148,7 +148,7 @@ class LoneNode:
             peer.outbox = []
             if peer in self.node.members.reachable:
                 self.node.members.reachable.remove(peer)
-            self.node.link_down(peer)
+            self.run(lambda: self.node.link_down(peer))
 
     def regain(self, peer: Peer) -> None:
         """The link to a peer is there again."""
@@ -156,6 +156,12 @@ class LoneNode:
             peer.link_up = True
             self.node.members.reachable.append(peer)
             self.node.link_up(peer)
+
+    def forget(self, peer: Peer) -> None:
+        """An operator removes a node whose link is gone."""
+        self.node.members.members_mask &= ~peer.bit
+        self.peers.remove(peer)
+        self.run(lambda: self.node.peer_forgotten(peer))
 
     def replica(self, job_id: bytes = UNKNOWN_ID) -> bytes:
         self.receive(self.peers[0], wire.Store([self.record(job_id)]))

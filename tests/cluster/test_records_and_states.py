@@ -260,16 +260,14 @@ def test_each_state_meets_broken_links_and_forgotten_nodes(state: Callable[[Lone
         one = LoneNode()
         state(one)
         for peer in list(one.peers):
-            one.run(lambda peer=peer: one.lose(peer))
+            one.lose(peer)
             one.check()
             if forgotten:
-                one.node.members.members_mask &= ~peer.bit
-                one.node.members.peers.remove(peer)
-                one.run(lambda peer=peer: one.node.peer_forgotten(peer))
+                one.forget(peer)
                 one.check()
         one.let_pass(3000)
         for peer in one.peers:
-            one.run(lambda peer=peer: one.regain(peer))
+            one.regain(peer)
             one.check()
         one.check_nothing_left()
 
@@ -334,7 +332,7 @@ class Story:
         elif what in ("leave", "stay"):
             one.run(lambda: node.set_leaving(what == "leave"))
         else:
-            one.run(lambda: (one.lose if what == "lose" else one.regain)(one.peers[peer]))
+            (one.lose if what == "lose" else one.regain)(one.peers[peer])
         one.check()
         one.sent()
 
