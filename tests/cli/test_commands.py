@@ -119,5 +119,23 @@ def test_known_errors_have_a_hint(prefix: str) -> None:
     assert "hint: " in explain_error(ErrorReply(f"{prefix} text"))
 
 
+@pytest.mark.parametrize("text", ["syntax error", "wrong number of arguments for 'qlen' command"])
+def test_a_wrong_call_is_told_what_the_command_takes(text: str) -> None:
+    assert explain_error(ErrorReply(f"ERR {text}"), [b"qlen", b"a", b"b"]).endswith("hint: the command is QLEN queue")
+
+
+@pytest.mark.parametrize(("name", "near"), [(b"adjob", "did you mean ADDJOB? "), (b"x\xff", "")])
+def test_a_misspelt_command_is_recognised(name: bytes, near: str) -> None:
+    text = explain_error(ErrorReply("ERR unknown command"), [name])
+    assert text.endswith(f"hint: {near}'disqueue cli help' tells what there is")
+
+
 def test_other_errors_have_none() -> None:
     assert explain_error(ErrorReply("ERR syntax error")) == "(error) ERR syntax error"
+    assert explain_error(ErrorReply("ERR syntax error"), [b"NOSUCH"]) == "(error) ERR syntax error"
+
+
+def test_help_needs_no_server(disqueue: Run) -> None:
+    done = disqueue("cli", "-p", 1, "help", "qlen")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"QLEN queue\n")

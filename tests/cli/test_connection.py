@@ -62,7 +62,7 @@ def test_the_environment_names_the_default() -> None:
 
 def test_labels() -> None:
     assert join_address("::1", 7) == "[::1]:7"
-    assert Target(socket_path="/s").label == "disqueue /s"
+    assert Target(socket_path="/s").label == "/s"
 
 
 def test_a_closed_port_says_how_to_start_a_server() -> None:

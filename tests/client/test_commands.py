@@ -66,6 +66,7 @@ def test_at_a_moment(client: Any, queue: str) -> None:
         ({"timeout": 0}, ValueError, "timeout must be above 0"),
         ({"delay": 1, "at": datetime.now(UTC)}, ValueError, "delay or at"),
         ({"at": datetime(2030, 1, 1)}, ValueError, "time zone"),
+        ({"at": 5}, TypeError, "datetime"),
         ({"replicate": 0}, ValueError, "replicate must be 1 or more"),
         ({"replicate": "2"}, TypeError, "replicate must be an int"),
         ({"retry": -1}, ValueError, "retry must be between"),

@@ -75,6 +75,28 @@ def tls_port(disqueue_server: Server) -> Iterator[int]:
     front.close()
 
 
+def test_a_server_in_protected_mode_says_so(connect: Connect) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def refuse() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    one, _ = listener.accept()
+                    with one:
+                        one.sendall(b"-DENIED only clients of the same machine\r\n")
+                        one.shutdown(socket.SHUT_WR)
+                        while one.recv(4096):
+                            pass
+
+        thread = threading.Thread(target=refuse, daemon=True)
+        thread.start()
+        client = connect(f"disque://127.0.0.1:{listener.getsockname()[1]}?discover=no", retry_for=0.2)
+        with pytest.raises(NoNodeError, match="only clients of the same machine"):
+            client.ping()
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
 def test_tls(connect: Connect, tls_port: int, queue: str) -> None:
     url = f"disques://127.0.0.1:{tls_port}?discover=no&ssl_check_hostname=no&ssl_ca_certs={CERTIFICATES / 'ca.crt'}"
     client = connect(url)

@@ -149,7 +149,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_command_says_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "missing")]) == UNUSABLE
-    assert "No such file" in capsys.readouterr().err
+    assert "no directory of this name" in capsys.readouterr().err
     assert main([str(tmp_path)]) == UNUSABLE
     assert "no journal is here" in capsys.readouterr().err
     disk = OsDisk(tmp_path)

@@ -176,7 +176,18 @@ def test_a_port_in_use_is_said(run: Run) -> None:
         other.listen()
         run.start("--port", str(run.port), "--bind", "127.0.0.1")
         assert run.wait() == 1
-    assert f"can't listen on 127.0.0.1 port {run.port}: Address already in use; another server runs there" in run.output()
+    assert run.output().startswith(
+        f"disqueue server: can't listen on 127.0.0.1 port {run.port}: Address already in use; another server runs there"
+    )
+
+
+def test_a_port_for_other_nodes_in_use_is_said(run: Run) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", run.port + 10000))
+        other.listen()
+        run.start("--port", str(run.port), "--bind", "127.0.0.1")
+        assert run.wait() == 1
+    assert "port for other nodes (port + 10000, as cluster-port is not set): can't listen on 127.0.0.1" in run.output()
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="Exit status: 0 when all nodes agree, 1 when they do not or nothing was changed, 2 after wrong arguments.",
         allow_abbrev=False,
     )
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="{create,status,add,forget,leave,local}", required=True)
 
     def action(name: str, text: str) -> argparse.ArgumentParser:
         return actions.add_parser(

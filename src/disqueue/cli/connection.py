@@ -39,7 +39,7 @@ class Target:
     @property
     def label(self) -> str:
         if self.socket_path:
-            return f"disqueue {self.socket_path}"
+            return self.socket_path
         return join_address(self.host, self.port)
 
 

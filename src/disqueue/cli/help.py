@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 from typing import NamedTuple
 
@@ -55,7 +56,18 @@ def help_text(topic: str) -> str:
     entry = command_table().get(topic.upper())
     if entry is None:
         return f"no command '{topic}'; 'help' shows where to look"
-    return f"{entry.name} {entry.syntax}".rstrip() + f"\n  {entry.summary}\n  group: @{entry.group}"
+    return f"{usage_of(topic)}\n  {entry.summary}\n  group: @{entry.group}"
+
+
+def usage_of(name: str) -> str:
+    """A command with all that it takes; an empty string if there is none of that name."""
+    entry = command_table().get(name.upper())
+    return f"{entry.name} {entry.syntax}".rstrip() if entry else ""
+
+
+def nearest_command(name: str) -> str:
+    """The command that a misspelt name is most like, or an empty string."""
+    return next(iter(difflib.get_close_matches(name.upper(), command_table(), 1)), "")
 
 
 def _group_text(group: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from disqueue.cli.connection import DEFAULT_PORT, ConnectionFailed, Target
+from disqueue.cli.help import nearest_command, usage_of
 from disqueue.cli.reply import ErrorReply
 
 _HINTS = {
     "NOAUTH": "give the password with -a, or in DISQUEUE_AUTH",
-    "DENIED": "give the password with -a, or set one at the server (requirepass)",
+    "DENIED": "set a password at the server (CONFIG SET requirepass, from its own machine), then give it here with -a",
     "WRONGPASS": "check -a or DISQUEUE_AUTH",
     "NOREPL": "ask for fewer copies (REPLICATE), bring more nodes up, or look with 'disqueue cluster status'",
     "LEAVING": "use another node; HELLO lists them, the lowest priority first",
@@ -19,21 +22,24 @@ _HINTS = {
     "BADID": "a job id is what ADDJOB or GETJOB gave: D-, 38 more characters",
     "NOJOB": "the job was acknowledged, deleted or has expired, or it lives on another node",
 }
-_TEXT_HINTS = (
-    ("unknown command", "'disqueue cli' and then 'help' lists the commands"),
-    ("wrong number of arguments", "'disqueue cli' and then 'help <command>' shows what the command takes"),
-)
+_CALL_FAULTS = ("wrong number of arguments", "syntax error")
 
 
-def hint(error: ErrorReply) -> str:
-    """A hint for an error, or an empty string."""
+def hint(error: ErrorReply, words: Sequence[bytes] = ()) -> str:
+    """A hint for the error that a command got, or an empty string."""
     if error.prefix in _HINTS:
         return _HINTS[error.prefix]
-    return next((advice for text, advice in _TEXT_HINTS if text in error.text), "")
+    name = words[0].decode("utf-8", "replace") if words else ""
+    if "unknown command" in error.text:
+        near = nearest_command(name)
+        return (f"did you mean {near}? " if near else "") + "'disqueue cli help' tells what there is"
+    if any(text in error.text for text in _CALL_FAULTS) and (usage := usage_of(name)):
+        return f"the command is {usage}"
+    return ""
 
 
-def explain_error(error: ErrorReply) -> str:
-    advice = hint(error)
+def explain_error(error: ErrorReply, words: Sequence[bytes] = ()) -> str:
+    advice = hint(error, words)
     return f"(error) {error.text}" + (f"\n  hint: {advice}" if advice else "")
 
 

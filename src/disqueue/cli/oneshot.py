@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 
 from disqueue.cli.connection import ConnectionFailed
+from disqueue.cli.help import help_text
 from disqueue.cli.options import Options
 from disqueue.cli.session import Printer, Session
 from disqueue.config.words import split_words
@@ -16,7 +17,10 @@ PLACEHOLDER = b"{}"
 
 
 def run_command(options: Options) -> int:
-    """Run the command as often as asked; stops at the first error reply."""
+    """Run the command as often as asked; stops at the first error reply. `help` needs no server."""
+    if options.command[0].lower() == b"help":
+        print(help_text(b" ".join(options.command[1:2]).decode("utf-8", "replace")))
+        return 0
     words = _with_stdin(options.command) if options.append_stdin else list(options.command)
     session = Session(options.target, options.protocol)
     printer = Printer(options.style, options.delimiter)

@@ -73,7 +73,7 @@ class Printer:
     def show(self, words: Sequence[bytes], reply: Reply) -> None:
         if isinstance(reply, ErrorReply):
             self.failed = True
-            self.say(explain_error(reply))
+            self.say(explain_error(reply, words))
             if self.style not in (CSV, JSON):
                 return
         out = self._out or sys.stdout.buffer

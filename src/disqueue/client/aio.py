@@ -175,7 +175,7 @@ class AsyncClient:
         return await self._for_jobs("FASTACK", jobs)
 
     async def delete(self, *jobs: ReceivedJob | str | bytes) -> int:
-        """Delete these jobs without any care for copies elsewhere (DELJOB). `ack` is what cancels a job."""
+        """Delete these jobs and their copies on all nodes, whatever their state (DELJOB). `ack` is what cancels a job."""
         return await self._for_jobs("DELJOB", jobs)
 
     async def nack(self, *jobs: ReceivedJob | str | bytes) -> int:

@@ -16,12 +16,13 @@ from disqueue.client.endpoints import Endpoint, Settings
 from disqueue.client.errors import ReplyError, error_from_reply
 
 # redis-py closes the connection on errors that it has connection classes for (LOADING, NOAUTH); here they are
-# replies like all others. Two stay as redis-py's handshake wants them.
+# replies like all others. Three stay: redis-py's handshake wants them, or would drop them and go on.
 HANDSHAKE_ERRORS: dict[str, Any] = {
+    "DENIED": redis.ConnectionError,  # protected mode; the server closes the connection
     "ERR": {
         "max number of clients reached": redis.ConnectionError,
         "wrong number of arguments for 'auth' command": AuthenticationWrongNumberOfArgsError,
-    }
+    },
 }
 
 

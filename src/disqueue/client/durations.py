@@ -37,6 +37,8 @@ def milliseconds(value: float) -> int:
 
 def delay_until(moment: datetime) -> int:
     """Whole seconds from now to `moment`, rounded up; 0 if it has passed. The moment needs a time zone."""
+    if not isinstance(moment, datetime):
+        raise TypeError(f"at must be a datetime, not {type(moment).__name__}; delay takes seconds")
     if moment.tzinfo is None:
         raise ValueError("at needs a time zone, for example datetime(2027, 1, 1, 9, 0, tzinfo=UTC)")
     return max(0, math.ceil((moment - datetime.now(UTC)).total_seconds()))

@@ -181,7 +181,7 @@ class Client:
         return self._for_jobs("FASTACK", jobs)
 
     def delete(self, *jobs: ReceivedJob | str | bytes) -> int:
-        """Delete these jobs without any care for copies elsewhere (DELJOB). `ack` is what cancels a job."""
+        """Delete these jobs and their copies on all nodes, whatever their state (DELJOB). `ack` is what cancels a job."""
         return self._for_jobs("DELJOB", jobs)
 
     def nack(self, *jobs: ReceivedJob | str | bytes) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -82,6 +83,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("directory", metavar="DIR", help="the journal's directory: appendfilename in dir")
     parser.add_argument("--repair", action="store_true", help="make a damaged journal load again; a copy of each file is kept")
     options = parser.parse_args(argv)
+    if not os.path.isdir(options.directory):
+        sys.stderr.write(f"{options.directory}: there is no directory of this name; DIR is appendfilename in dir\n")
+        return UNUSABLE
     disk = OsDisk(options.directory, make=False)
     try:
         if not disk.lock():

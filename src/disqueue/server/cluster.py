@@ -168,7 +168,8 @@ class Cluster:
             return listeners.open_tcp([str(address) for address in addresses], self._bus_port)
         except ConfigError as error:
             self._file.unlock()
-            raise ConfigError(f"bus (cluster-port): {error}") from None
+            source = "cluster-port" if self.configuration.number("cluster-port") else "port + 10000, as cluster-port is not set"
+            raise ConfigError(f"port for other nodes ({source}): {error}") from None
 
 
 def begin_event(shell: Shell) -> None:

@@ -12,6 +12,11 @@ from disqueue.config.configuration import Configuration
 from disqueue.config.sources import ConfigError
 
 ALL_ADDRESSES = ("0.0.0.0", "::")
+LISTEN_HINTS = {
+    errno.EADDRINUSE: "; another server runs there, choose another port",
+    errno.EADDRNOTAVAIL: "; bind takes addresses of this machine",
+    errno.EACCES: "; ports below 1024 are for the superuser, choose another port",
+}
 
 
 def open_listeners(configuration: Configuration) -> list[socket.socket]:
@@ -52,8 +57,9 @@ def open_tcp(addresses: list[str], port: int) -> list[socket.socket]:
                 continue
             close_all(sockets)
             reason = error.strerror or str(error)
-            hint = "; another server runs there, choose another port" if error.errno == errno.EADDRINUSE else ""
-            raise ConfigError(f"can't listen on {address} port {port}: {reason}{hint}") from None
+            raise ConfigError(
+                f"can't listen on {address} port {port}: {reason}{LISTEN_HINTS.get(error.errno or 0, '')}"
+            ) from None
     return sockets
 
 

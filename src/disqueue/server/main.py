@@ -79,10 +79,15 @@ def _serve(configuration: Configuration) -> int:
 
 def _run_until_stopped(configuration: Configuration, log: logs.LogFile, stack: contextlib.ExitStack) -> Shell:
     """Bind everything while errors still reach the terminal, then go to the background if that is wanted, then serve."""
-    cluster = Cluster(configuration)
+    # Clients' port first: of two servers with one port it is the one to be named.
     sockets = listeners.open_listeners(configuration)
     if path := configuration.text("unixsocket"):
         stack.callback(listeners.remove_unix, path)
+    try:
+        cluster = Cluster(configuration)
+    except ConfigError:
+        listeners.close_all(sockets)
+        raise
     if configuration.flag("daemonize"):
         process.go_to_background()
     if path := configuration.text("pidfile"):

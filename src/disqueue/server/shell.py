@@ -35,9 +35,10 @@ COLLECT_EVERY_MS = 60_000
 TOO_MANY_CLIENTS = b"ERR max number of clients reached"
 PROTECTED = (
     b"DENIED Disqueue runs in protected mode: no password and no bind address are set, so that only clients of the same machine"
-    b" are served. To serve others do one of these: 1) set a password in the configuration (requirepass), or now, from the"
-    b" machine itself, with CONFIG SET requirepass; 2) set the addresses to listen on (bind); 3) switch the protection off with"
-    b" CONFIG SET protected-mode no, which is safe only where nobody else reaches this port."
+    b" are served, which connect to 127.0.0.1, ::1 or the Unix socket. To serve others do one of these: 1) set a password in the"
+    b" configuration (requirepass), or now, from the machine itself, with CONFIG SET requirepass; 2) set the addresses to listen"
+    b" on (bind); 3) switch the protection off with CONFIG SET protected-mode no, which is safe only where nobody else reaches"
+    b" this port."
 )
 
 
