@@ -11,7 +11,10 @@ from disqueue.journal.disk import OsDisk
 from disqueue.journal.manifest import MANIFEST, segment_name
 from disqueue.journal.repair import whole_records
 from disqueue.simulation.disk import SimulatedDisk
-from disqueue.wire.journal_records import HEADER_BYTES, decode_header
+from disqueue.wire.journal_format import (
+    HEADER_BYTES,
+    decode_header,
+)
 from tests.journal.support import Server, new_server
 
 

@@ -9,7 +9,11 @@ from disqueue.journal.disk import Disk, DiskFile
 from disqueue.journal.manifest import NEW_SUFFIX, SEGMENT_PREFIX, segment_name, store_manifest
 from disqueue.journal.recovery import Recovery
 from disqueue.journal.segments import Segment, SegmentTable
-from disqueue.wire.journal_records import HEADER_BYTES, decode_header, encode_header
+from disqueue.wire.journal_format import (
+    HEADER_BYTES,
+    decode_header,
+    encode_header,
+)
 
 
 def settle(disk: Disk, recovery: Recovery) -> None:

@@ -18,12 +18,14 @@ from disqueue.journal.port import JobSource
 from disqueue.journal.recorder import Recorder
 from disqueue.journal.segments import Segment, SegmentTable
 from disqueue.journal.writer import Writer, reason_of
-from disqueue.wire.journal_records import (
+from disqueue.wire.journal_format import (
     FORGOTTEN,
     HEADER_BYTES,
     JOB,
     STATE,
     WHOLE,
+)
+from disqueue.wire.journal_records import (
     RecordScanner,
     decode_forgotten,
     job_id_at,

@@ -3,7 +3,7 @@
 cimport cython
 from disqueue.core.job cimport Job, new_job
 from disqueue.journal.segments cimport Segment, SegmentTable
-from disqueue.wire.journal_records cimport decode_forgotten, decode_job, decode_state
+from disqueue.wire.journal_records cimport JobFields, decode_forgotten, read_job, read_state
 
 cdef int FORGOTTEN, FORGOTTEN_RECORD_BYTES, JOB, JOB_RECORD_BYTES, OPTIONAL_KINDS, PASS, SEGMENT_START, STATE
 
@@ -21,12 +21,15 @@ cdef class Image:
     cdef public object run
     cdef public object closed
     cdef public long long records
+    cdef public JobFields fields
 
     cpdef apply(self, int kind, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)
-    @cython.locals(older=Job, job=Job, fields=tuple, job_id=bytes, body=bytes)
+    @cython.locals(older=Job, job=Job, fields=JobFields, job_id=bytes)
     cdef _apply_job(self, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)
-    @cython.locals(job=Job, older=Segment)
+    @cython.locals(job=Job, older=Segment, fields=JobFields)
     cdef _apply_state(self, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)
+    @cython.locals(fields=JobFields)
+    cdef _set_state(self, Job job)
     @cython.locals(job=Job)
     cdef _apply_forgotten(self, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)
     @cython.locals(segment=Segment)

@@ -7,8 +7,7 @@ from typing import Any, cast
 
 from disqueue.core.job import Job, new_job
 from disqueue.journal.segments import Segment, SegmentTable
-from disqueue.wire.journal_meta import Closed, Nodes, Pauses, Queue, Run, decode_meta
-from disqueue.wire.journal_records import (
+from disqueue.wire.journal_format import (
     CLOSED,
     FORGOTTEN,
     FORGOTTEN_RECORD_BYTES,
@@ -23,9 +22,13 @@ from disqueue.wire.journal_records import (
     SEGMENT_START,
     STATE,
     RecordError,
+)
+from disqueue.wire.journal_meta import Closed, Nodes, Pauses, Queue, Run, decode_meta
+from disqueue.wire.journal_records import (
+    JobFields,
     decode_forgotten,
-    decode_job,
-    decode_state,
+    read_job,
+    read_state,
 )
 
 
@@ -52,6 +55,7 @@ class Image:
         self.run: Run | None = None
         self.closed: Closed | None = None
         self.records = 0
+        self.fields = JobFields()
 
     def apply(self, kind: int, data: bytes, start: int, end: int, segment: Segment) -> None:
         """Take in one record of `segment`; raises `RecordError`."""
@@ -66,53 +70,51 @@ class Image:
             self._apply_meta(kind, data[start:end])
 
     def _apply_job(self, data: bytes, start: int, end: int, segment: Segment) -> None:
-        fields = decode_job(data, start, end)
-        job_id, state, flags, nacks, deliveries, due_ms, order_ns, owners, confirmed = fields[:9]
-        ctime_ns, expires_ms, retry_s, delay_s, ttl_s, replicate, name, body = fields[9:]
+        fields = self.fields
+        read_job(data, start, end, fields)
+        job_id = fields.id
         older = self.jobs.get(job_id)
         if older is not None:
             if older.journal_segment != segment.number:
                 self.table.unsettled.add(older.journal_segment)
             self._unaccount(older)
-        job = new_job(job_id, None, body, ctime_ns)
-        job.queue = cast(Any, self.names.setdefault(name, name))
-        job.expires_ms = expires_ms
-        job.retry_s = retry_s
-        job.delay_s = delay_s
-        job.ttl_s = ttl_s
-        job.replicate = replicate
-        job.state = state
-        job.flags = flags
-        job.nacks = nacks
-        job.deliveries = deliveries
-        job.due_ms = due_ms
-        job.order_ns = order_ns
-        job.owners = self._translate(owners) if self.renamed else owners
-        job.confirmed = self._translate(confirmed) if self.renamed else confirmed
+        job = new_job(job_id, None, fields.body, fields.ctime_ns)
+        job.queue = cast(Any, self.names.setdefault(fields.queue, fields.queue))
+        job.expires_ms = fields.expires_wall_ms
+        job.retry_s = fields.retry_s
+        job.delay_s = fields.delay_s
+        job.ttl_s = fields.ttl_s
+        job.replicate = fields.repl
+        self._set_state(job)
         job.journal_segment = segment.number
         segment.jobs += 1
         segment.job_bytes += job_record_bytes(job)
         self.jobs[job_id] = job
 
     def _apply_state(self, data: bytes, start: int, end: int, segment: Segment) -> None:
-        job_id, state, flags, nacks, deliveries, due_ms, order_ns, owners, confirmed = decode_state(data, start, end)
-        job = self.jobs.get(job_id)
+        fields = self.fields
+        read_state(data, start, end, fields)
+        job = self.jobs.get(fields.id)
         if job is None:
             return  # its job's segment went away after it was forgotten
-        job.state = state
-        job.flags = flags
-        job.nacks = nacks
-        job.deliveries = deliveries
-        job.due_ms = due_ms
-        job.order_ns = order_ns
-        job.owners = self._translate(owners) if self.renamed else owners
-        job.confirmed = self._translate(confirmed) if self.renamed else confirmed
+        self._set_state(job)
         if job.journal_state != segment.number:
             if job.journal_state:
                 older = self.table.by_number[job.journal_state]
                 older.states -= 1
             job.journal_state = segment.number
             segment.states += 1
+
+    def _set_state(self, job: Job) -> None:
+        fields = self.fields
+        job.state = fields.state
+        job.flags = fields.flags
+        job.nacks = fields.nacks
+        job.deliveries = fields.deliveries
+        job.due_ms = fields.due_wall_ms
+        job.order_ns = fields.order_ns
+        job.owners = self._translate(fields.owners) if self.renamed else fields.owners
+        job.confirmed = self._translate(fields.confirmed) if self.renamed else fields.confirmed
 
     def _apply_forgotten(self, data: bytes, start: int, end: int, segment: Segment) -> None:
         job_id, target = decode_forgotten(data, start, end)

@@ -14,7 +14,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from disqueue.journal.errors import JournalError
-from disqueue.wire.journal_records import RECORD_BYTES_MAX, find_passes, next_record
+from disqueue.wire.journal_format import (
+    RECORD_BYTES_MAX,
+)
+from disqueue.wire.journal_search import (
+    find_passes,
+    next_record,
+)
 
 SECTOR_BYTES = 512
 REPAIR = "Run `disqueue check-journal DIR` on this directory to see what is there, and with --repair to load what still reads"

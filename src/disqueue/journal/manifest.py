@@ -7,7 +7,9 @@ from crc32c import crc32c
 
 from disqueue.journal.disk import Disk
 from disqueue.journal.errors import JournalError
-from disqueue.wire.journal_records import FORMAT_VERSION
+from disqueue.wire.journal_format import (
+    FORMAT_VERSION,
+)
 
 MANIFEST = "manifest"
 MANIFEST_NEW = "manifest.new"

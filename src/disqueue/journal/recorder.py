@@ -8,9 +8,7 @@ from disqueue.core.queue import PAUSED_IN, PAUSED_OUT, Queue
 from disqueue.core.restoring import slot_ids
 from disqueue.journal.image import job_record_bytes
 from disqueue.journal.segments import Segment, SegmentTable
-from disqueue.wire.journal_meta import Nodes, Pauses, encode_meta
-from disqueue.wire.journal_meta import Queue as QueueRecord
-from disqueue.wire.journal_records import (
+from disqueue.wire.journal_format import (
     FORGOTTEN,
     FORGOTTEN_RECORD_BYTES,
     JOB,
@@ -18,12 +16,18 @@ from disqueue.wire.journal_records import (
     PAUSES,
     QUEUE,
     STATE,
+)
+from disqueue.wire.journal_meta import Nodes, Pauses, encode_meta
+from disqueue.wire.journal_meta import Queue as QueueRecord
+from disqueue.wire.journal_records import (
     append_forgotten,
     append_job,
     append_record,
     append_state,
     decode_forgotten,
     job_id_at,
+)
+from disqueue.wire.journal_search import (
     split_records,
 )
 

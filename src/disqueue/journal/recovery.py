@@ -19,7 +19,7 @@ from disqueue.journal.manifest import (
     segment_name,
 )
 from disqueue.journal.segments import Segment, SegmentTable
-from disqueue.wire.journal_records import (
+from disqueue.wire.journal_format import (
     DAMAGED,
     FORMAT_VERSION,
     HEADER_BYTES,
@@ -27,8 +27,12 @@ from disqueue.wire.journal_records import (
     WHOLE,
     Header,
     RecordError,
-    RecordScanner,
     decode_header,
+)
+from disqueue.wire.journal_records import (
+    RecordScanner,
+)
+from disqueue.wire.journal_search import (
     decode_start,
 )
 

@@ -19,15 +19,19 @@ from disqueue.journal.manifest import (
     segment_numbers,
     store_manifest,
 )
-from disqueue.wire.journal_records import (
+from disqueue.wire.journal_format import (
     FORMAT_VERSION,
     HEADER_BYTES,
     WHOLE,
     Header,
-    RecordScanner,
     decode_header,
-    next_record,
+)
+from disqueue.wire.journal_records import (
+    RecordScanner,
     reseal,
+)
+from disqueue.wire.journal_search import (
+    next_record,
 )
 
 

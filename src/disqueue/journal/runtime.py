@@ -20,8 +20,16 @@ from disqueue.journal.port import Executor
 from disqueue.journal.recorder import Recorder
 from disqueue.journal.segments import Segment, SegmentTable
 from disqueue.journal.writer import ALWAYS, EVERYSEC, Writer, reason_of
+from disqueue.wire.journal_format import (
+    CLOSED,
+    RUN,
+)
 from disqueue.wire.journal_meta import Closed, Run, encode_meta
-from disqueue.wire.journal_records import CLOSED, RUN, append_pass, append_record, append_start
+from disqueue.wire.journal_records import (
+    append_pass,
+    append_record,
+    append_start,
+)
 
 SEGMENT_BYTES = 32 << 20
 CATCH_UP_JOBS = 2000

@@ -18,7 +18,15 @@ from disqueue.journal.disk import Disk, DiskFile
 from disqueue.journal.manifest import NEW_SUFFIX, Manifest, segment_name, store_manifest
 from disqueue.journal.port import Executor
 from disqueue.journal.segments import Segment, SegmentTable
-from disqueue.wire.journal_records import HEADER_BYTES, append_start, decode_header, encode_header, reseal
+from disqueue.wire.journal_format import (
+    HEADER_BYTES,
+    decode_header,
+    encode_header,
+)
+from disqueue.wire.journal_records import (
+    append_start,
+    reseal,
+)
 
 ALWAYS = "always"
 EVERYSEC = "everysec"

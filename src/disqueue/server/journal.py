@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections import deque
 from collections.abc import Callable
@@ -136,6 +137,13 @@ class ServerJournal:
             self._once_is_over()
 
     async def _load_all(self) -> None:
+        gc.disable()  # nothing becomes garbage, and millions of new objects would be walked through again and again
+        try:
+            await self._load_in_steps()
+        finally:
+            gc.enable()
+
+    async def _load_in_steps(self) -> None:
         runtime = self.runtime
         shell = self.shell
         self._begin_event()

@@ -6,7 +6,9 @@ from typing import TypeVar
 
 import msgspec
 
-from disqueue.wire.journal_records import RecordError
+from disqueue.wire.journal_format import (
+    RecordError,
+)
 
 
 class Nodes(msgspec.Struct, frozen=True):

@@ -1,49 +1,29 @@
-# C types of journal_records.py.
+# The C side of the journal's records; other compiled modules cimport it from here.
 
 cimport cython
 
-cdef int _PASS_BYTES
-cdef int _START_BYTES
-cdef int _STATE_BYTES
-cdef int _JOB_BYTES
-cdef int _FORGOTTEN_BYTES
-cdef object _CRC
-cdef object _FRAME
-cdef object _STATE
-cdef object _JOB
-cdef object _FORGOTTEN
-cdef object _STATE_PAYLOAD
-cdef object _JOB_PAYLOAD
-cdef object _FORGOTTEN_PAYLOAD
-cdef list _SMALL_MASKS
-cdef object crc32c
-
-@cython.locals(checksum="unsigned int")
-cdef void _seal(bytearray buffer, long long base, bytes record) except *
 cpdef void append_record(bytearray buffer, long long base, int kind, bytes payload) except *
 cpdef void append_pass(
     bytearray buffer, long long base, long long wall_ms, long long synced_segment, long long synced_offset
 ) except *
 cpdef void append_start(bytearray buffer, long long base, long long previous_segment, long long previous_end) except *
-cpdef bytes mask_bytes(object mask)
-@cython.locals(owner_bytes=bytes, confirmed_bytes=bytes)
 cpdef void append_state(
     bytearray buffer, long long base, bytes job_id, int state, int flags, long long nacks, long long deliveries,
     long long due_wall_ms, long long order_ns, object owners, object confirmed
 ) except *
-@cython.locals(owner_bytes=bytes, confirmed_bytes=bytes)
 cpdef void append_job(
     bytearray buffer, long long base, bytes job_id, int state, int flags, long long nacks, long long deliveries,
     long long due_wall_ms, long long order_ns, object owners, object confirmed, long long ctime_ns,
     long long expires_wall_ms, long long retry_s, long long delay_s, long long ttl_s, int repl, bytes queue, bytes body
 ) except *
 cpdef void append_forgotten(bytearray buffer, long long base, bytes job_id, long long segment) except *
+cpdef void reseal(bytearray buffer, long long base) except *
 
 
+@cython.final
 cdef class RecordScanner:
     cdef public long long salt
     cdef public bytes data
-    cdef public object view
     cdef public Py_ssize_t data_offset
     cdef public Py_ssize_t at
     cdef public Py_ssize_t size
@@ -54,17 +34,32 @@ cdef class RecordScanner:
     cdef public Py_ssize_t needed
 
     cpdef void feed(self, bytes data, long long offset) except *
-    @cython.locals(at=Py_ssize_t, left=Py_ssize_t, end=Py_ssize_t, length="unsigned int", checksum="unsigned int")
     cpdef int advance(self) except 0
     cpdef bytes payload(self)
 
 
-cpdef object decode_mask(bytes data, Py_ssize_t start, Py_ssize_t size)
-@cython.locals(fields=tuple, owner_size=Py_ssize_t, confirmed_size=Py_ssize_t, at=Py_ssize_t)
-cpdef tuple decode_state(bytes data, Py_ssize_t start, Py_ssize_t end)
-@cython.locals(
-    fields=tuple, owner_size=Py_ssize_t, confirmed_size=Py_ssize_t, at=Py_ssize_t, queue_at=Py_ssize_t, body_at=Py_ssize_t,
-    body_end=Py_ssize_t
-)
-cpdef tuple decode_job(bytes data, Py_ssize_t start, Py_ssize_t end)
+@cython.final
+cdef class JobFields:
+    cdef public bytes id
+    cdef public unsigned char state
+    cdef public unsigned short flags
+    cdef public unsigned int nacks
+    cdef public unsigned int deliveries
+    cdef public long long due_wall_ms
+    cdef public long long order_ns
+    cdef public object owners
+    cdef public object confirmed
+    cdef public long long ctime_ns
+    cdef public long long expires_wall_ms
+    cdef public unsigned int retry_s
+    cdef public unsigned int delay_s
+    cdef public unsigned int ttl_s
+    cdef public unsigned short repl
+    cdef public bytes queue
+    cdef public bytes body
+
+
+cpdef void read_state(bytes data, Py_ssize_t start, Py_ssize_t end, JobFields fields) except *
+cpdef void read_job(bytes data, Py_ssize_t start, Py_ssize_t end, JobFields fields) except *
 cpdef tuple decode_forgotten(bytes data, Py_ssize_t start, Py_ssize_t end)
+cpdef bytes job_id_at(bytes data, Py_ssize_t start)

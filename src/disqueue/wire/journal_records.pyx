@@ -1,0 +1,364 @@
+"""The journal's records on raw memory: the compiled twin of `journal_records.py`, equal to it in all that can be seen."""
+
+cimport cython
+from cpython.buffer cimport PyBUF_READ
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from crc32c import crc32c
+
+cdef extern from *:
+    """
+    #define allocated(array) (((PyByteArrayObject*)(array))->ob_alloc)
+    """
+    Py_ssize_t allocated(PyObject* array) noexcept
+
+from disqueue.wire import journal_format as _format
+from disqueue.wire.journal_format import RecordError
+
+WHOLE = 1
+MORE = 2
+DAMAGED = 3
+
+cdef enum:
+    _WHOLE = 1
+    _MORE = 2
+    _DAMAGED = 3
+    _PASS = 1
+    _SEGMENT_START = 2
+    _JOB = 3
+    _STATE = 4
+    _FORGOTTEN = 5
+    _ID = 40
+    _FRAME = 8
+    # Where payloads begin, and the fixed parts of payloads.
+    _PAYLOAD = 9
+    _PASS_BYTES = 28
+    _START_BYTES = 12
+    _STATE_BYTES = 71
+    _JOB_BYTES = 109
+    _FORGOTTEN_BYTES = 44
+
+cdef int64_t _RECORD_BYTES_MAX = _format.RECORD_BYTES_MAX
+cdef bytes _PASS_MAGIC = _format.PASS_MAGIC
+cdef object _crc32c = crc32c
+
+assert (_PASS_BYTES, _START_BYTES, _STATE_BYTES, _JOB_BYTES, _FORGOTTEN_BYTES) == (
+    _format.PASS_BYTES, _format.START_BYTES, _format.STATE_BYTES, _format.JOB_BYTES, _format.FORGOTTEN_BYTES
+)
+
+
+cdef inline void put16(uint8_t* p, uint16_t value) noexcept:
+    p[0] = <uint8_t>value
+    p[1] = <uint8_t>(value >> 8)
+
+
+cdef inline void put32(uint8_t* p, uint32_t value) noexcept:
+    put16(p, <uint16_t>value)
+    put16(p + 2, <uint16_t>(value >> 16))
+
+
+cdef inline void put64(uint8_t* p, uint64_t value) noexcept:
+    put32(p, <uint32_t>value)
+    put32(p + 4, <uint32_t>(value >> 32))
+
+
+cdef inline uint16_t get16(const uint8_t* p) noexcept:
+    return <uint16_t>(p[0] | p[1] << 8)
+
+
+cdef inline uint32_t get32(const uint8_t* p) noexcept:
+    return <uint32_t>get16(p) | <uint32_t>get16(p + 2) << 16
+
+
+cdef inline uint64_t get64(const uint8_t* p) noexcept:
+    return <uint64_t>get32(p) | <uint64_t>get32(p + 4) << 32
+
+
+cdef uint32_t checksum_of(const uint8_t* p, Py_ssize_t count, int64_t place) except? 0:
+    return _crc32c(PyMemoryView_FromMemory(<char*>p, count, PyBUF_READ), place & 0xFFFFFFFF)
+
+
+cdef uint8_t* open_record(bytearray buffer, Py_ssize_t payload, int kind) except NULL:
+    """Make room for a record of so many bytes of payload; return where it begins."""
+    cdef Py_ssize_t at = PyByteArray_GET_SIZE(buffer)
+    cdef Py_ssize_t size = at + _PAYLOAD + payload
+    if size >= allocated(<PyObject*>buffer):
+        PyByteArray_Resize(buffer, 2 * size)  # doubled, so that little is copied; by itself it grows by an eighth
+    PyByteArray_Resize(buffer, size)
+    cdef uint8_t* p = <uint8_t*>PyByteArray_AS_STRING(buffer) + at
+    put32(p + 4, <uint32_t>(payload + 1))
+    p[8] = <uint8_t>kind
+    return p
+
+
+cdef int close_record(bytearray buffer, int64_t base, uint8_t* p) except -1:
+    """Put the checksum before a record that reaches to the end of the buffer."""
+    cdef Py_ssize_t at = p - <uint8_t*>PyByteArray_AS_STRING(buffer)
+    put32(p, checksum_of(p + 4, PyByteArray_GET_SIZE(buffer) - at - 4, base + at))
+    return 0
+
+
+cpdef void append_record(bytearray buffer, long long base, int kind, bytes payload) except *:
+    """See the plain twin."""
+    cdef Py_ssize_t count = PyBytes_GET_SIZE(payload)
+    cdef uint8_t* p = open_record(buffer, count, kind)
+    memcpy(p + _PAYLOAD, PyBytes_AS_STRING(payload), count)
+    close_record(buffer, base, p)
+
+
+cpdef void append_pass(
+    bytearray buffer, long long base, long long wall_ms, long long synced_segment, long long synced_offset
+) except *:
+    """See the plain twin."""
+    cdef uint8_t* p = open_record(buffer, _PASS_BYTES, _PASS)
+    memcpy(p + 9, PyBytes_AS_STRING(_PASS_MAGIC), 8)
+    put64(p + 17, wall_ms)
+    put32(p + 25, <uint32_t>synced_segment)
+    put64(p + 29, synced_offset)
+    close_record(buffer, base, p)
+
+
+cpdef void append_start(bytearray buffer, long long base, long long previous_segment, long long previous_end) except *:
+    """See the plain twin."""
+    cdef uint8_t* p = open_record(buffer, _START_BYTES, _SEGMENT_START)
+    put32(p + 9, <uint32_t>previous_segment)
+    put64(p + 13, previous_end)
+    close_record(buffer, base, p)
+
+
+cdef int check_id(bytes job_id) except -1:
+    if PyBytes_GET_SIZE(job_id) != _ID:
+        raise ValueError("a job id has 40 bytes")
+    return 0
+
+
+cdef void put_state(
+    uint8_t* p, bytes job_id, int state, int flags, long long nacks, long long deliveries, long long due_wall_ms,
+    long long order_ns, Py_ssize_t owner_size, Py_ssize_t confirmed_size
+) noexcept:
+    """Write the fixed part of a state behind the head of a record."""
+    memcpy(p + 9, PyBytes_AS_STRING(job_id), _ID)
+    p[49] = <uint8_t>state
+    put16(p + 50, <uint16_t>flags)
+    put32(p + 52, <uint32_t>nacks)
+    put32(p + 56, <uint32_t>deliveries)
+    put64(p + 60, due_wall_ms)
+    put64(p + 68, order_ns)
+    put16(p + 76, <uint16_t>owner_size)
+    put16(p + 78, <uint16_t>confirmed_size)
+
+
+cdef inline Py_ssize_t mask_size(object mask) except -1:
+    if mask < 256:
+        return 1 if mask != 0 else 0
+    return (mask.bit_length() + 7) >> 3
+
+
+cdef inline int write_mask(uint8_t* p, object mask, Py_ssize_t count) except -1:
+    cdef bytes wide
+    if count == 1:
+        p[0] = <uint8_t>mask
+    elif count > 1:
+        wide = mask.to_bytes(count, "little")
+        memcpy(p, PyBytes_AS_STRING(wide), count)
+    return 0
+
+
+cpdef void append_state(
+    bytearray buffer, long long base, bytes job_id, int state, int flags, long long nacks, long long deliveries,
+    long long due_wall_ms, long long order_ns, object owners, object confirmed
+) except *:
+    """See the plain twin."""
+    cdef Py_ssize_t owner_size = mask_size(owners)
+    cdef Py_ssize_t confirmed_size = mask_size(confirmed)
+    check_id(job_id)
+    cdef uint8_t* p = open_record(buffer, _STATE_BYTES + owner_size + confirmed_size, _STATE)
+    put_state(p, job_id, state, flags, nacks, deliveries, due_wall_ms, order_ns, owner_size, confirmed_size)
+    write_mask(p + 80, owners, owner_size)
+    write_mask(p + 80 + owner_size, confirmed, confirmed_size)
+    close_record(buffer, base, p)
+
+
+cpdef void append_job(
+    bytearray buffer, long long base, bytes job_id, int state, int flags, long long nacks, long long deliveries,
+    long long due_wall_ms, long long order_ns, object owners, object confirmed, long long ctime_ns,
+    long long expires_wall_ms, long long retry_s, long long delay_s, long long ttl_s, int repl, bytes queue, bytes body
+) except *:
+    """See the plain twin."""
+    cdef Py_ssize_t owner_size = mask_size(owners)
+    cdef Py_ssize_t confirmed_size = mask_size(confirmed)
+    cdef Py_ssize_t queue_size = PyBytes_GET_SIZE(queue)
+    cdef Py_ssize_t body_size = PyBytes_GET_SIZE(body)
+    check_id(job_id)
+    cdef uint8_t* p = open_record(buffer, _JOB_BYTES + owner_size + confirmed_size + queue_size + body_size, _JOB)
+    put_state(p, job_id, state, flags, nacks, deliveries, due_wall_ms, order_ns, owner_size, confirmed_size)
+    put64(p + 80, ctime_ns)
+    put64(p + 88, expires_wall_ms)
+    put32(p + 96, <uint32_t>retry_s)
+    put32(p + 100, <uint32_t>delay_s)
+    put32(p + 104, <uint32_t>ttl_s)
+    put16(p + 108, <uint16_t>repl)
+    put32(p + 110, <uint32_t>queue_size)
+    put32(p + 114, <uint32_t>body_size)
+    cdef uint8_t* q = p + 118
+    write_mask(q, owners, owner_size)
+    q += owner_size
+    write_mask(q, confirmed, confirmed_size)
+    q += confirmed_size
+    memcpy(q, PyBytes_AS_STRING(queue), queue_size)
+    memcpy(q + queue_size, PyBytes_AS_STRING(body), body_size)
+    close_record(buffer, base, p)
+
+
+cpdef void append_forgotten(bytearray buffer, long long base, bytes job_id, long long segment) except *:
+    """See the plain twin."""
+    check_id(job_id)
+    cdef uint8_t* p = open_record(buffer, _FORGOTTEN_BYTES, _FORGOTTEN)
+    memcpy(p + 9, PyBytes_AS_STRING(job_id), _ID)
+    put32(p + 49, <uint32_t>segment)
+    close_record(buffer, base, p)
+
+
+cpdef void reseal(bytearray buffer, long long base) except *:
+    """See the plain twin."""
+    cdef uint8_t* p = <uint8_t*>PyByteArray_AS_STRING(buffer)
+    cdef Py_ssize_t size = PyByteArray_GET_SIZE(buffer)
+    cdef Py_ssize_t at = 0
+    cdef Py_ssize_t length
+    while at < size:
+        length = get32(p + at + 4)
+        put32(p + at, checksum_of(p + at + 4, length + 4, base + at))
+        at += _FRAME + length
+
+
+@cython.final
+cdef class RecordScanner:
+    """See the plain twin."""
+
+    def __init__(self, salt):
+        self.salt = salt
+        self.data = b""
+        self.data_offset = 0
+        self.at = 0
+        self.size = 0
+        self.kind = 0
+        self.start = 0
+        self.end = 0
+        self.offset = 0
+        self.needed = 0
+
+    cpdef void feed(self, bytes data, long long offset) except *:
+        self.data = data
+        self.data_offset = offset
+        self.offset = offset
+        self.at = 0
+        self.size = PyBytes_GET_SIZE(data)
+
+    cpdef int advance(self) except 0:
+        cdef Py_ssize_t at = self.at
+        cdef Py_ssize_t left = self.size - at
+        cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(self.data) + at
+        cdef int64_t length
+        self.offset = self.data_offset + at
+        self.needed = _FRAME
+        if left < _FRAME:
+            return _MORE
+        length = get32(p + 4)
+        if length < 1 or length > _RECORD_BYTES_MAX:
+            return _DAMAGED
+        self.needed = _FRAME + length
+        if left < self.needed:
+            return _MORE
+        if checksum_of(p + 4, length + 4, self.salt + self.offset) != get32(p):
+            return _DAMAGED
+        self.kind = p[8]
+        self.start = at + _PAYLOAD
+        self.end = at + self.needed
+        self.at = self.end
+        return _WHOLE
+
+    cpdef bytes payload(self):
+        return self.data[self.start : self.end]
+
+
+@cython.final
+cdef class JobFields:
+    """See the plain twin."""
+
+    def __init__(self):
+        self.id = b""
+        self.owners = 0
+        self.confirmed = 0
+        self.queue = b""
+        self.body = b""
+
+
+cdef object get_mask(const uint8_t* p, Py_ssize_t count):
+    if count == 0:
+        return 0
+    if count == 1:
+        return p[0]
+    return int.from_bytes(PyBytes_FromStringAndSize(<const char*>p, count), "little")
+
+
+cdef Py_ssize_t get_state(const uint8_t* p, JobFields fields) except -1:
+    """Read the fixed part of a state; return the length of both sets."""
+    fields.id = PyBytes_FromStringAndSize(<const char*>p, _ID)
+    fields.state = p[40]
+    fields.flags = get16(p + 41)
+    fields.nacks = get32(p + 43)
+    fields.deliveries = get32(p + 47)
+    fields.due_wall_ms = <int64_t>get64(p + 51)
+    fields.order_ns = <int64_t>get64(p + 59)
+    return get16(p + 67) + get16(p + 69)
+
+
+cpdef void read_state(bytes data, Py_ssize_t start, Py_ssize_t end, JobFields fields) except *:
+    """See the plain twin."""
+    cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(data) + start
+    if end - start < _STATE_BYTES or end > PyBytes_GET_SIZE(data):
+        raise RecordError("a state record is too short")
+    if start + _STATE_BYTES + get_state(p, fields) > end:
+        raise RecordError("the sets of nodes in a state record are longer than the record")
+    fields.owners = get_mask(p + _STATE_BYTES, get16(p + 67))
+    fields.confirmed = get_mask(p + _STATE_BYTES + get16(p + 67), get16(p + 69))
+
+
+cpdef void read_job(bytes data, Py_ssize_t start, Py_ssize_t end, JobFields fields) except *:
+    """See the plain twin."""
+    cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(data) + start
+    if end - start < _JOB_BYTES or end > PyBytes_GET_SIZE(data):
+        raise RecordError("a job record is too short")
+    cdef int64_t queue_at = _JOB_BYTES + get_state(p, fields)
+    cdef int64_t queue_size = get32(p + 101)
+    cdef int64_t body_size = get32(p + 105)
+    if start + queue_at + queue_size + body_size > end:
+        raise RecordError("the queue name and the body in a job record are longer than the record")
+    fields.owners = get_mask(p + _JOB_BYTES, get16(p + 67))
+    fields.confirmed = get_mask(p + _JOB_BYTES + get16(p + 67), get16(p + 69))
+    fields.ctime_ns = <int64_t>get64(p + 71)
+    fields.expires_wall_ms = <int64_t>get64(p + 79)
+    fields.retry_s = get32(p + 87)
+    fields.delay_s = get32(p + 91)
+    fields.ttl_s = get32(p + 95)
+    fields.repl = get16(p + 99)
+    fields.queue = PyBytes_FromStringAndSize(<const char*>p + queue_at, queue_size)
+    fields.body = PyBytes_FromStringAndSize(<const char*>p + queue_at + queue_size, body_size)
+
+
+cpdef tuple decode_forgotten(bytes data, Py_ssize_t start, Py_ssize_t end):
+    """See the plain twin."""
+    cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(data) + start
+    if end - start < _FORGOTTEN_BYTES or end > PyBytes_GET_SIZE(data):
+        raise RecordError("a record of a forgotten job is too short")
+    return PyBytes_FromStringAndSize(<const char*>p, _ID), get32(p + 40)
+
+
+cpdef bytes job_id_at(bytes data, Py_ssize_t start):
+    """See the plain twin."""
+    return data[start : start + _ID]

@@ -1,0 +1,100 @@
+"""Looking for whole records in the bytes of a segment, wherever they stand."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from disqueue.wire.journal_format import (
+    FORGOTTEN,
+    FRAME_BYTES,
+    JOB,
+    PASS,
+    PASS_BYTES,
+    PASS_FIELDS,
+    PASS_MAGIC,
+    RECORD_BYTES_MAX,
+    START_BYTES,
+    START_FIELDS,
+    STATE,
+    RecordError,
+)
+
+_FRAME = Struct("<II")
+_PASS = Struct("<" + PASS_FIELDS)
+_START = Struct("<" + START_FIELDS)
+
+
+class PassRecord(NamedTuple):
+    """The mark that begins a pass."""
+
+    wall_ms: int
+    synced_segment: int
+    synced_offset: int
+
+
+def decode_pass(data: bytes, start: int, end: int) -> PassRecord:
+    """Return the mark in a payload."""
+    if end - start < PASS_BYTES:
+        raise RecordError("the mark of a pass is too short")
+    _, wall_ms, segment, offset = _PASS.unpack_from(data, start)
+    return PassRecord(wall_ms, segment, offset)
+
+
+def decode_start(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """Return the number and the end of the segment before this one."""
+    if end - start < START_BYTES:
+        raise RecordError("the first record of a segment is too short")
+    number, previous_end = _START.unpack_from(data, start)
+    return number, previous_end
+
+
+def next_record(data: bytes, start: int, offset: int, salt: int) -> int:
+    """Return where the next whole record in `data` begins that is a mark of a pass or is about a job, or the end of `data`.
+
+    `data` are the bytes of a segment from `offset` on; looks from `start` on.
+    """
+    marks = {PASS_MAGIC: (PASS,), b"D-": (JOB, STATE, FORGOTTEN)}
+    found = [len(data)]
+    for mark, kinds in marks.items():
+        at = data.find(mark, start + FRAME_BYTES + 1)
+        while at >= 0:
+            begin = at - FRAME_BYTES - 1
+            if data[at - 1] in kinds and _is_whole(data, begin, offset, salt):
+                found.append(begin)
+                break
+            at = data.find(mark, at + 1)
+    return min(found)
+
+
+def _is_whole(data: bytes, begin: int, offset: int, salt: int) -> bool:
+    checksum, length = _FRAME.unpack_from(data, begin)
+    end = begin + FRAME_BYTES + length
+    if length > RECORD_BYTES_MAX or end > len(data):
+        return False
+    return bool(crc32c(data[begin + 4 : end], (salt + offset + begin) & 0xFFFFFFFF) == checksum)
+
+
+def find_passes(data: bytes, offset: int, salt: int) -> list[PassRecord]:
+    """Return the marks of passes that stand whole in `data`, the bytes of a segment from `offset` on."""
+    found = []
+    at = data.find(PASS_MAGIC, FRAME_BYTES + 1)
+    while at >= 0:
+        if data[at - 1] == PASS and _is_whole(data, at - FRAME_BYTES - 1, offset, salt):
+            found.append(decode_pass(data, at, len(data)))
+        at = data.find(PASS_MAGIC, at + 1)
+    return found
+
+
+def split_records(data: bytes) -> list[tuple[int, int, int]]:
+    """Return kind, start and end of the payload of each of the whole records in `data`; checksums are not looked at."""
+    found = []
+    at = 0
+    while at < len(data):
+        _, length = _FRAME.unpack_from(data, at)
+        end = at + FRAME_BYTES + length
+        found.append((data[at + FRAME_BYTES], at + FRAME_BYTES + 1, end))
+        at = end
+    return found
