@@ -198,5 +198,5 @@ def test_a_start_on_a_file_in_place_of_the_directory_says_so() -> None:
     server = new_server()
     server.disk.failing["names"] = 20
     server.disk.kill()
-    with pytest.raises(JournalError, match="Not a directory"):
+    with pytest.raises(JournalError, match="this is a file"):
         server.successor().start()

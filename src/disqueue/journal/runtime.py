@@ -151,6 +151,13 @@ class JournalRuntime:
         """Tell errors of the operating system as errors of the journal."""
         try:
             yield
+        except (FileExistsError, NotADirectoryError) as error:
+            raise JournalError(
+                "this is a file, but the journal is a directory",
+                file=self.disk.path,
+                stake="Nothing was changed; the AOF of another program cannot be loaded",
+                remedy="Move the file away, or set appendfilename to another name",
+            ) from error
         except OSError as error:
             raise JournalError(
                 f"the journal cannot be used: {reason_of(error)}",
