@@ -209,3 +209,5 @@ class Delivery(Scheduler):
             self.stop_waiting(client)
             self._reply_jobs(client, jobs, client.with_counters)
             self.unblock(client)
+        if queue.waiters and not queue.jobs.count:
+            self.consumer_waits(queue)  # what was asked for is used up

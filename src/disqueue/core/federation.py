@@ -18,6 +18,7 @@ from disqueue.core.forwarding import Forwarding
 from disqueue.core.job import (
     ACKED,
     ACTIVE,
+    DELAYED,
     DELIVERED,
     GONE,
     HELD,
@@ -90,11 +91,38 @@ class Federation(Forwarding):
         sources = demand.sources
         batch = min(demand.import_rate(self.now_ms) * BATCH_MS // 1000, MAX_BATCH) if sources else 0
         for peer in self.members.peers:
-            credit = max(wanted, batch) if peer in sources else wanted
+            credit = min(max(wanted, batch) if peer in sources else wanted, MAX_BATCH)
             known = demand.asked.get(peer, 0)
             if peer.link_up and known * 2 < credit + 1:
                 demand.asked[peer] = credit
                 self.send(peer, Want(demand.queue.name, credit))
+
+    def _ask_again(self, peer: Peer) -> None:
+        """A link to or from a peer is new: what it was asked for, and what it sent for that, may have been lost."""
+        for queue in list(self.queues.values()):
+            demand: Demand | None = queue.demand
+            if demand is not None:
+                demand.asked.pop(peer, None)
+            if queue.waiters:
+                self.consumer_waits(queue)
+
+    def _use_credit(self, peer: Peer, queue: Queue) -> None:
+        """A peer has sent a job: it may send one less."""
+        demand: Demand | None = queue.demand
+        if demand is None:
+            return
+        credit = demand.asked.get(peer, 0)
+        if credit > 1:
+            demand.asked[peer] = credit - 1
+        else:
+            demand.asked.pop(peer, None)
+
+    def _came_in_vain(self, peer: Peer, queue: Queue | None) -> None:
+        """A peer has sent a job that cannot be handed out here: whoever waits goes on waiting for another one."""
+        if queue is not None:
+            self._use_credit(peer, queue)
+            if queue.waiters:
+                self.consumer_waits(queue)
 
     def _watch(self, demand: Demand) -> None:
         if demand.timer_slot < 0:
@@ -210,6 +238,8 @@ class Federation(Forwarding):
         job.confirmed = bit
         if job.retry_s == 0:
             job.flags |= HELD
+            job.owners &= ~bit  # the receiver has this bit in its own: so a restart tells one from the other
+            data.released.pop(job.id, None)  # from an earlier time: it has come back
             data.offered[job.id] = job
             self.send_job([peer], Offer, job)
             self.arm(job)
@@ -243,6 +273,7 @@ class Federation(Forwarding):
             if record.id in self.done:
                 self.tell_ack(peer, SetAck, record.id, 0)
                 self.tell(peer, RECEIVED, record.id)
+                self._came_in_vain(peer, self.queues.get(record.queue))
                 continue
             job = self.jobs.get(record.id)
             if job is None:
@@ -261,7 +292,7 @@ class Federation(Forwarding):
             self._import(peer, job)
         elif job_id in self.done:
             self.tell_ack(peer, SetAck, job_id, 0)
-            self.tell(peer, RECEIVED, job_id)
+            self.tell(peer, MISSING, job_id)
         else:
             self.tell(peer, MISSING, job_id)
 
@@ -270,14 +301,16 @@ class Federation(Forwarding):
         self.tell(peer, RECEIVED, job.id)
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job.id, job.owners)
+            self._came_in_vain(peer, job.queue)
             return
-        if job.state == WAIT_REPL:
+        leased = job.flags & LEASED and job.state == ACTIVE and job.due_ms > self.now_ms
+        if job.state == WAIT_REPL or leased:  # out with a worker here: the sender learns that when it asks
+            self._came_in_vain(peer, job.queue)
             return
-        if job.flags & LEASED and job.state == ACTIVE and job.due_ms > self.now_ms:
-            return  # out with a worker here: the sender learns that when it asks
         if job.state == ACTIVE:
             job.flags |= ONCE_QUEUED
             self.enqueue(job, BY_MOVE)
+        self._use_credit(peer, job.queue)
         self._count_import(peer, job)
 
     def _count_import(self, peer: Peer, job: Job) -> None:
@@ -285,11 +318,6 @@ class Federation(Forwarding):
         queue.imported += 1
         demand = self.demand_of(queue)
         demand.note_import(peer, self.now_ms, 1)
-        credit = demand.asked.get(peer, 0)
-        if credit > 1:
-            demand.asked[peer] = credit - 1
-        else:
-            demand.asked.pop(peer, None)
         self._watch(demand)
         self.mark_ready(queue)
 
@@ -303,9 +331,20 @@ class Federation(Forwarding):
         """A moved job is at the peer; a leaving node forgets its copy then."""
 
     def move_missing(self, peer: Peer, job_id: bytes) -> None:
-        """The peer has no copy of a job that was handed off to it: it is queued here again."""
-        job = self.jobs_of(peer).in_flight.pop(job_id, None)
-        if job is None or job.state != ACTIVE or not job.flags & MOVED:
+        """The peer has no copy of a job that was handed off to it: it is queued here again, and the peer may have another one."""
+        data = self.jobs_of(peer)
+        job = data.offered.pop(job_id, None)
+        if job is not None:  # refused: nothing of this queue is offered to the peer again before it asks
+            self.peer_wants(peer, job.queue.name, 0)
+            self.keep_after_all(job)
+            return
+        job = data.in_flight.pop(job_id, None)
+        if job is None:
+            return
+        if peer.link_up:
+            name = job.queue.name
+            self.peer_wants(peer, name, data.wanted.get(name, 0) + 1)
+        if job.state != ACTIVE or not job.flags & MOVED:
             return
         job.owners &= ~(1 << peer.slot)
         job.flags &= ~MOVED
@@ -322,9 +361,7 @@ class Federation(Forwarding):
             return
         if self.journal_fails():
             # After a crash it could be delivered by both: it is not given up now.
-            job.flags &= ~HELD
-            job.confirmed = 0
-            self.enqueue(job, BY_MOVE)
+            self.keep_after_all(job)
             self.tell(peer, WITHDRAWN, job_id)
             return
         data.released[job_id] = job.expires_ms
@@ -337,6 +374,9 @@ class Federation(Forwarding):
 
     def held_asked(self, peer: Peer, job_id: bytes) -> None:
         """After a broken link: the peer asks whether a job that it holds was released to it."""
+        if job_id in self.jobs_of(peer).offered:  # its ACCEPT was lost
+            self.offer_accepted(peer, job_id)
+            return
         self.tell(peer, RELEASE if job_id in self.jobs_of(peer).released else WITHDRAWN, job_id)
 
     def take_back(self, peer: Peer) -> None:
@@ -345,10 +385,26 @@ class Federation(Forwarding):
         offered = list(data.offered.values())
         data.offered = {}
         for job in offered:
-            if job.state == ACTIVE and job.flags & HELD:
-                job.flags &= ~HELD
-                job.confirmed = 0
-                self.enqueue(job, BY_MOVE)
+            self.keep_after_all(job)
+
+    def keep_after_all(self, job: Job) -> None:
+        """What was only offered is this node's as before: queued, or waiting for its delay."""
+        if job.state != ACTIVE or not job.flags & HELD:
+            return
+        job.flags &= ~HELD
+        job.confirmed = 0
+        self._own_once(job)
+
+    def _own_once(self, job: Job) -> None:
+        """An at-most-once job is nobody else's any more: queue it when its delay has passed."""
+        if job.due_ms <= self.now_ms:
+            self.enqueue(job, BY_MOVE)
+            return
+        if not job.flags & DELAYED:
+            self.set_delayed(job)
+        self.arm(job)
+        if self.journal is not None:
+            self.journal.job_changed(job)
 
     def no_longer_held(self, job: Job) -> None:
         """An at-most-once job on its way, to here or from here, is over."""
@@ -362,22 +418,45 @@ class Federation(Forwarding):
 
     def jobs_offered(self, peer: Peer, records: list[JobRecord]) -> None:
         """Hold at-most-once jobs until they are released."""
-        held = self.jobs_of(peer).held
         for record in records:
+            queue = self.queues.get(record.queue)
+            if queue is not None:
+                self._use_credit(peer, queue)
             job = self.jobs.get(record.id)
             if job is None and record.retry_s == 0:
-                job = self.job_from_record(peer, record)
-                job.owners = 1 | 1 << peer.slot  # an acknowledgement has to reach whoever of the two keeps it
-                job.due_ms = self.now_ms + record.wait_ms if record.wait_ms else 0
-                job.flags |= HELD
-                job.confirmed = 1 << peer.slot
-                held[job.id] = job
-                self.register(job)
-                self.arm(job)
-                if self.journal is not None:
-                    self.journal.job_added(job)
-            if record.id in held:
+                if self.journal_fails():
+                    self._refuse_offer(peer, record)
+                    continue
+                job = self._hold(peer, record)
+            if job is not None and job.retry_s == 0:
                 self.tell(peer, ACCEPT, record.id)
+
+    def _hold(self, peer: Peer, record: JobRecord) -> Job:
+        job = self.job_from_record(peer, record)
+        job.owners = 1 | 1 << peer.slot  # an acknowledgement has to reach whoever of the two keeps it
+        job.due_ms = self.now_ms + record.wait_ms if record.wait_ms else 0
+        job.flags |= HELD
+        job.confirmed = 1 << peer.slot
+        self.jobs_of(peer).held[job.id] = job
+        self.register(job)
+        self.arm(job)
+        if self.journal is not None:
+            self.journal.job_added(job)
+        return job
+
+    def _refuse_offer(self, peer: Peer, record: JobRecord) -> None:
+        """The journal could not keep the job: the peer keeps it, and is asked again when the journal can be written."""
+        queue = self.queues.get(record.queue)
+        if queue is not None and queue.demand is not None:
+            queue.demand.asked.pop(peer, None)
+        self.tell(peer, MISSING, record.id)
+
+    def serve_again(self) -> None:
+        """Look at all queues that somebody waits at, and ask the peers again."""
+        Forwarding.serve_again(self)
+        for queue in list(self.queues.values()):
+            if queue.waiters:
+                self.consumer_waits(queue)
 
     def job_released(self, peer: Peer, job_id: bytes) -> None:
         """A held job is this node's."""
@@ -386,11 +465,7 @@ class Federation(Forwarding):
             job.flags &= ~HELD
             job.confirmed = 0
             job.owners = 1
-            if job.due_ms > self.now_ms:
-                self.set_delayed(job)
-                self.arm(job)
-            else:
-                self.enqueue(job, BY_MOVE)
+            self._own_once(job)
             self._count_import(peer, job)
         self.tell(peer, RELEASED, job_id)
 
@@ -410,13 +485,30 @@ class Federation(Forwarding):
                 del data.released[job_id]
             else:
                 self.tell(peer, RELEASE, job_id)
-        for queue in list(self.queues.values()):
-            if queue.waiters:
-                demand = self.demand_of(queue)
-                demand.asked.pop(peer, None)
-                self._ask(demand, len(queue.waiters))
+        self._ask_again(peer)
         for job_id in data.held:
             self.tell(peer, ASK_HELD, job_id)
+        for name in data.wanted:  # by a link from there that was up first
+            queue = self.queues.get(name)
+            if queue is not None:
+                self.mark_ready(queue)
+
+    def federation_incoming_up(self, peer: Peer) -> None:
+        """Records of a peer come on a new link: answers may have been lost with the old one, so say everything again."""
+        data = self.jobs_of(peer)
+        self._ask_again(peer)
+        for job_id in data.held:
+            self.tell(peer, ASK_HELD, job_id)
+        for job in data.offered.values():
+            self.send_job([peer], Offer, job)
+        data.in_flight = {}
+
+    def federation_forgotten(self, peer: Peer) -> None:
+        """A node is no member any more: what it only offered stays there."""
+        data = self.jobs_of(peer)
+        data.released = {}
+        for job_id in list(data.held):
+            self.job_withdrawn(peer, job_id)
 
     def federation_link_down(self, peer: Peer) -> None:
         """Forget what a peer wants, take back what was offered, and look soon for what was on its way."""

@@ -257,6 +257,7 @@ class Membership:
             self.wake_at(self.now_ms)
         peer.incoming_up = True
         self._refresh(peer)
+        self.events.peer_incoming_up(peer)
         return peer
 
     def link_lost(self, peer: Peer) -> None:

@@ -70,6 +70,9 @@ class MembershipEvents:
     def peer_link_down(self, peer: Peer) -> None:
         """They cannot any more, and the last ones may not have arrived."""
 
+    def peer_incoming_up(self, peer: Peer) -> None:
+        """The peer's records come on a new link; the last ones on the old one may not have arrived."""
+
     def peer_restarted(self, peer: Peer) -> None:
         """The peer's process is a new one: what it held in memory only is gone."""
 

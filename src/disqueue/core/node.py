@@ -220,6 +220,10 @@ class Node(Handover):
         self.jobs_of(peer).slots_told = 0
         self.federation_link_up(peer)
 
+    def incoming_up(self, peer: Peer) -> None:
+        """What a member sent last may not have arrived; from now on it does."""
+        self.federation_incoming_up(peer)
+
     def link_down(self, peer: Peer) -> None:
         """What was sent to a member last may not have arrived."""
         self.federation_link_down(peer)
@@ -230,6 +234,7 @@ class Node(Handover):
     def peer_forgotten(self, peer: Peer) -> None:
         """A node is no member any more: no acknowledgement waits for it."""
         self.link_down(peer)
+        self.federation_forgotten(peer)
         for job in list(self.evictable)[:10_000]:  # the others find out at their next try
             if job.state == ACKED:
                 self.spread_ack(job)
@@ -246,6 +251,9 @@ class _MemberEvents(MembershipEvents):
 
     def peer_link_down(self, peer: Peer) -> None:
         self._node.link_down(peer)
+
+    def peer_incoming_up(self, peer: Peer) -> None:
+        self._node.incoming_up(peer)
 
     def peer_forgotten(self, peer: Peer) -> None:
         self._node.peer_forgotten(peer)

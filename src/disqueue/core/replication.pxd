@@ -15,7 +15,7 @@ cdef class Replication(Peers):
     cdef public object done
 
     cpdef init_replication(self)
-    @cython.locals(external=bint, wanted="long long", queue=Queue, job=Job, reply=ReplyWriter)
+    @cython.locals(external=bint, at_once=bint, wanted="long long", queue=Queue, job=Job, reply=ReplyWriter)
     cpdef add_job(self, Client client, bytes name, bytes body, long long timeout_ms, long long replicate, long long ttl_s,
                   long long retry_s, long long delay_s, long long maxlen, bint asynchronous)
     @cython.locals(queue=Queue, queued_elsewhere=int)

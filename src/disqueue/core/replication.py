@@ -85,7 +85,8 @@ class Replication(Peers):
         if replicate == 0:
             replicate = self._default_copies(retry_s, external)
         wanted = replicate if external else replicate - 1
-        if wanted > 0 and wanted > len(self.members.reachable) and wanted > self._hopeful_nodes():
+        at_once = external and retry_s == 0  # it is moved to another node now, or never
+        if wanted > 0 and wanted > len(self.members.reachable) and (at_once or wanted > self._hopeful_nodes()):
             client.reply.error(self._too_few_nodes(wanted, external))
             return
         queue = self.queues.get(name)
@@ -111,7 +112,7 @@ class Replication(Peers):
             self.begin_life(job)
             reply: ReplyWriter = client.reply
             reply.status(job.id)
-        elif external and retry_s == 0:
+        elif at_once:
             self.register(job)
             self.pass_on(job)
             client.reply.status(job.id)

@@ -62,7 +62,11 @@ def _restore_ack(node: Node, job: Job) -> None:
 
 
 def _restore_held(node: Node, job: Job) -> None:
-    """An at-most-once job on its way here: the node that offered it, its bit in `confirmed`, is asked when there is a link."""
+    """An at-most-once job on its way: here, so that the node that offered it, its bit in `confirmed`, is asked when there is a
+    link; or from here, and not given up yet, so that it is still this node's.
+    """
     slot = job.confirmed.bit_length() - 1
-    if slot > 0:
+    if slot <= 0 or not job.owners & job.confirmed:
+        node.keep_after_all(job)
+    else:
         node.jobs_of(node.members.by_slot[slot]).held[job.id] = job
