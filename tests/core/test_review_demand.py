@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.cluster.lone_node import UNKNOWN_ID, LoneNode
+from tests.cluster.nodes import Nodes, OneNode
 
 from disqueue.core.client import NOT_BLOCKED, Client
 from disqueue.wire import job_records as wire
 from disqueue.wire.bus import decode_frame, encode_frames
-from tests.cluster.lone_node import UNKNOWN_ID, LoneNode
-from tests.cluster.nodes import Nodes, OneNode
 
 HUGE = 1 << 40
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from disqueue.core.job import HELD, QUEUED
-from disqueue.wire import job_records as wire
 from tests.cluster.lone_node import UNKNOWN_ONCE, LoneNode
 from tests.journal.support import Server, new_server
+
+from disqueue.core.job import HELD, QUEUED
+from disqueue.wire import job_records as wire
 
 PEER_ID = b"b" * 40
 
