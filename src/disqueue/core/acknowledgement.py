@@ -170,6 +170,8 @@ class Acknowledgement(Replication):
         self.register(job)
         self.set_acked(job)
         self.placeholders += 1
+        if self.journal is not None:
+            self.journal.job_added(job)
         return job
 
     # -- between owners
@@ -265,10 +267,16 @@ class Acknowledgement(Replication):
         """Ask the other owners whether one of them has the job queued or out with a worker."""
         self.tell_all(self.others(job.owners), WILL_QUEUE, job.id)
 
+    def _tell_over(self, peer: Peer, job_id: bytes) -> None:
+        """A peer speaks of a job that is not known here: tell it when the job is over, the news may have missed it."""
+        if job_id in self.done:
+            self.tell_ack(peer, SetAck, job_id, 0)
+
     def owner_asks(self, peer: Peer, job_id: bytes) -> None:
         """A peer is about to queue the job: say so when this node has it."""
         job = self.jobs.get(job_id)
         if job is None:
+            self._tell_over(peer, job_id)
             return
         bit = 1 << peer.slot
         self.add_owners(job, bit)
@@ -339,6 +347,7 @@ class Acknowledgement(Replication):
         """A peer has queued the job."""
         job = self.jobs.get(job_id)
         if job is None:
+            self._tell_over(peer, job_id)
             return
         self.add_owners(job, 1 << peer.slot)
         if job.state == ACKED:
@@ -386,6 +395,7 @@ class Acknowledgement(Replication):
         """A worker goes on with the job, says a peer."""
         job = self.jobs.get(job_id)
         if job is None:
+            self._tell_over(peer, job_id)
             return
         self.add_owners(job, 1 << peer.slot)
         if job.state == ACKED:
@@ -405,8 +415,8 @@ class Acknowledgement(Replication):
             job.owners = job.owners & ~(1 << peer.slot) | self.mask_of_slot(peer, heir_slot)
             if job.state == ACKED:
                 self.spread_ack(job)
-        elif job_id in self.done:
-            self.tell_ack(peer, SetAck, job_id, 0)
+        else:
+            self._tell_over(peer, job_id)
         self.tell(peer, LEFT_KNOWN, job_id)
 
 

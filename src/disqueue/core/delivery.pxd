@@ -8,7 +8,7 @@ from disqueue.wire.resp cimport ReplyWriter
 
 cdef int BLOCKED_GETJOB, NOT_BLOCKED
 cdef int PAUSED_OUT
-cdef long long NEVER_MS
+cdef long long NEVER_MS, _MAX_JOBS_A_REPLY, _MAX_REPLY_BYTES
 
 cdef class Delivery(Scheduler):
     cdef public object on_unblock
@@ -30,9 +30,9 @@ cdef class Delivery(Scheduler):
     cpdef block(self, Client client, int kind, long long timeout_ms)
     cpdef client_timed_out(self, Client client)
     cpdef other_timer_fired(self, Timed timed)
-    @cython.locals(queue=Queue, job=Job, found=bint)
+    @cython.locals(queue=Queue, job=Job, found=bint, body_bytes="long long")
     cdef _collect(self, list names, long long count, list jobs)
-    @cython.locals(job=Job)
+    @cython.locals(job=Job, body_bytes="long long")
     cdef _collect_one(self, Queue queue, long long count, list jobs)
     @cython.locals(job=Job, queue=Queue, reply=ReplyWriter)
     cdef _reply_jobs(self, Client client, list jobs, bint with_counters)

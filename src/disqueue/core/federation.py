@@ -131,6 +131,8 @@ class Federation(Forwarding):
     def demand_timer(self, demand: Demand) -> None:
         """Withdraw what nobody waits for any more; forget a demand that is over."""
         queue = demand.queue
+        if queue.demand is not demand:
+            return
         waited = queue.waiters or (demand.missed_ms and self.now_ms - demand.missed_ms < WITHDRAW_MS)
         demand.recent_sources(self.now_ms)
         if waited:

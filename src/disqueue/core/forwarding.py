@@ -16,7 +16,7 @@ from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELETED, DELIVERED, PLACEH
 from disqueue.core.replication import TAKEOVER_JITTER_MS
 from disqueue.core.scheduler import ASK_AHEAD_MS, BY_COMMAND, BY_NACK
 from disqueue.core.timers import Timed
-from disqueue.wire.job_records import Answer, Forward
+from disqueue.wire.job_records import MAX_BATCH, Answer, Forward
 
 if TYPE_CHECKING:
     from disqueue.core.peer import Peer
@@ -29,6 +29,8 @@ DEQUEUE = 4
 WORKING = 5
 DELJOB = 6
 FASTACK = 7
+VERBS = frozenset((ACKJOB, NACK, ENQUEUE, DEQUEUE, WORKING, DELJOB, FASTACK))
+ENDINGS = frozenset((ACKJOB, DELJOB, FASTACK))
 _ACKJOB, _NACK, _ENQUEUE, _DEQUEUE, _WORKING, _DELJOB = ACKJOB, NACK, ENQUEUE, DEQUEUE, WORKING, DELJOB
 
 UNKNOWN = -1
@@ -77,6 +79,9 @@ class Forwarding(Acknowledgement):
 
     def id_command(self, client: Client, verb: int, ids: list[bytes]) -> None:
         """Do a command that counts jobs, here or where the jobs are; reply with the count."""
+        if len(ids) > MAX_BATCH:
+            client.reply.error(b"ERR %d job ids are too many for one command, the limit is %d" % (len(ids), MAX_BATCH))
+            return
         total = 0
         unknown: list[bytes] | None = None
         for job_id in ids:
@@ -220,7 +225,8 @@ class Forwarding(Acknowledgement):
         self.timers.set(request, min(self.now_ms + STEP_MS, request.deadline_ms))
 
     def _finish(self, request: Request) -> None:
-        del self.requests[request.number]
+        if self.requests.pop(request.number, None) is None:
+            return
         for job_id in request.acks:
             self.ack_requests.pop(job_id, None)
         self.timers.clear(request)
@@ -269,10 +275,13 @@ class Forwarding(Acknowledgement):
 
     def forwarded(self, peer: Peer, forward: Forward) -> None:
         """Do a command of a peer's client to the jobs that are known here."""
+        refused = forward.verb not in VERBS  # of a later release
+        if forward.verb in ENDINGS and self.journal_fails() and self.journal.always_synced:
+            refused = True
         results = []
         for job_id in forward.ids:
             job = self.jobs.get(job_id)
-            if job is None or job.flags & (PLACEHOLDER | DELETED):
+            if refused or job is None or job.flags & (PLACEHOLDER | DELETED):
                 results.append(UNKNOWN)
             else:
                 results.append(self.apply(forward.verb, job))

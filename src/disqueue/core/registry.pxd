@@ -41,6 +41,7 @@ cdef class Registry:
     cdef public long long expired_jobs
 
     cpdef begin_pass(self, long long now_ms, long long wall_ms)
+    @cython.locals(due=list, fired=Py_ssize_t)
     cpdef advance(self)
     @cython.locals(deadline_ms="long long")
     cpdef long long next_deadline_ms(self)

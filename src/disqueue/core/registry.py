@@ -34,6 +34,9 @@ LEVEL_FULL = 2
 TIMERS_A_PASS = 2000
 """Timers fired in one pass: about 5 ms, so that a million of one instant do not stop the loop."""
 
+FAULT_RETRY_MS = 1000
+"""What fails inside is tried again after this: not at once, or a fault would fill the log."""
+
 
 def no_log(_level: str, _event: str, **_fields: object) -> None:
     """Drop a log event; the default of the `log` port."""
@@ -81,8 +84,21 @@ class Registry:
 
     def advance(self) -> None:
         """Fire the timers that are due, a bounded number; `next_deadline_ms()` says whether more are."""
-        for timed in self.timers.pop_due(self.now_ms - self.grace_ms, TIMERS_A_PASS):
-            self.timer_fired(timed)
+        due = self.timers.pop_due(self.now_ms - self.grace_ms, TIMERS_A_PASS)
+        fired = 0
+        try:
+            for timed in due:
+                fired += 1
+                self.timer_fired(timed)
+        except Exception:
+            self._fire_later(due, fired)
+            raise
+
+    def _fire_later(self, due: list[Timed], fired: int) -> None:
+        """One of the timers met a fault: the others must not get lost with it, and it gets another chance."""
+        self.timers.set(due[fired - 1], self.now_ms + FAULT_RETRY_MS)
+        for timed in due[fired:]:
+            self.timers.set(timed, self.now_ms)
 
     def next_deadline_ms(self) -> int:
         """Return the monotonic time at which `advance` has something to do, or -1."""

@@ -47,7 +47,7 @@ def restore_job(node: Node, job: Job, name: bytes) -> bool:
         node.set_delayed(job)
     if job.flags & HELD:
         _restore_held(node, job)
-    if job.ctime_ns > node.last_ctime_ns:
+    if job.ctime_ns > node.last_ctime_ns and job.id[2:10] == node.node_id[:8]:
         node.last_ctime_ns = job.ctime_ns
     node.arm(job)
     return True

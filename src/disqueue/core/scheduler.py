@@ -75,6 +75,8 @@ class Scheduler(Registry):
 
     def job_due(self, job: Job) -> None:
         """Handle the wake-up of a job."""
+        if job.state == GONE:
+            return  # by an earlier timer of the same turn
         if job.expires_ms <= self.now_ms:
             self.expire(job)
             return

@@ -1,0 +1,179 @@
+"""Faults, hostile sizes and releases to come cost what they touch and nothing else."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.cluster.lone_node import UNKNOWN_ID, LoneNode
+from tests.journal.support import NODE_ID, new_server
+
+from disqueue.core import forwarding
+from disqueue.core.client import NOT_BLOCKED
+from disqueue.core.delivery import MAX_JOBS_A_REPLY, MAX_REPLY_BYTES
+from disqueue.core.job import ACKED, ACTIVE, PLACEHOLDER, QUEUED
+from disqueue.wire import job_records as wire
+from disqueue.wire.bus import decode_frame, encode_frames
+
+
+def batch(kind: int, job_id: bytes, *numbers: int) -> wire.Batch:
+    return wire.Batch(kind, [job_id], list(numbers))
+
+
+def id_number(number: int) -> bytes:
+    return b"D-aaaaaaaa-%024d-0000" % number
+
+
+# -- timers
+
+
+def test_a_fault_in_one_timer_costs_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = LoneNode()
+    ids = [one.add(delay_s=5) for _ in range(5)]
+    broken = one.node.jobs.get(ids[2])
+    job_due = type(one.node).job_due
+
+    class Fault(Exception):
+        pass
+
+    def fail(node: Any, job: Any) -> None:
+        if job is broken:
+            raise Fault
+        job_due(node, job)
+
+    monkeypatch.setattr(type(one.node), "job_due", fail)
+    one.now_ms += 5001
+    with pytest.raises(Fault):
+        one.run(lambda: None)
+    monkeypatch.undo()
+    one.let_pass(2000)
+    assert [one.node.jobs.get(job_id).state for job_id in ids] == [QUEUED] * 5
+
+
+def test_a_job_that_an_earlier_timer_of_the_same_turn_deleted_is_left_alone() -> None:
+    one = LoneNode()
+    first, second = one.add(delay_s=5), one.add(delay_s=5)
+    jobs = [one.node.jobs.get(first), one.node.jobs.get(second)]
+    for due in one.node.timers.pop_due(one.now_ms + 60_000, 1000):
+        if due in jobs:
+            one.node.delete(due)
+            one.node.timer_fired(due)
+    one.check()
+
+
+# -- sizes
+
+
+def test_more_ids_than_a_record_holds_are_refused_with_the_limit() -> None:
+    one = LoneNode()
+    client = one.client()
+    ids = [id_number(number) for number in range(wire.MAX_BATCH + 1)]
+    one.run(lambda: one.node.id_command(client, forwarding.NACK, ids))
+    assert client.reply.take().startswith(b"-ERR ")
+    assert client.blocked == NOT_BLOCKED
+    one.run(lambda: one.node.id_command(client, forwarding.NACK, ids[:-1]))
+    for frame in encode_frames(one.sent()):
+        decode_frame(frame[4:])
+
+
+def test_one_reply_holds_a_bounded_number_of_jobs() -> None:
+    one = LoneNode()
+    client = one.client()
+    for _ in range(MAX_JOBS_A_REPLY + 1):
+        one.node.add_job(client, b"q", b"", 0, 1, 60, 5, 0, 0, False)
+    client.reply.take()
+    one.run(lambda: one.node.get_jobs(client, [b"q"], 1 << 40, 0, True, False))
+    assert client.reply.take().startswith(b"*%d\r\n" % MAX_JOBS_A_REPLY)
+    assert len(one.node.queues[b"q"].jobs) == 1
+
+
+@pytest.mark.parametrize("names", [[b"q"], [b"q", b"other"]])
+def test_one_reply_holds_bodies_up_to_a_limit_and_one_more(names: list[bytes]) -> None:
+    one = LoneNode()
+    client = one.client()
+    body = bytes(MAX_REPLY_BYTES // 4 + 1)
+    for _ in range(6):
+        one.node.add_job(client, b"q", body, 0, 1, 60, 5, 0, 0, False)
+    client.reply.take()
+    one.run(lambda: one.node.get_jobs(client, names, 100, 0, True, False))
+    assert client.reply.take().startswith(b"*4\r\n")
+
+
+# -- commands of other nodes
+
+
+@pytest.mark.parametrize("verb", [0, 8, 99, 0xFFFF])
+def test_a_command_of_a_later_release_does_nothing_to_a_job(verb: int) -> None:
+    one = LoneNode()
+    job_id = one.add()
+    one.receive(one.peers[0], wire.Forward(7, verb, [job_id]))
+    job = one.node.jobs.get(job_id)
+    assert job is not None
+    assert job.state == QUEUED
+    answers = [record for record in one.sent() if isinstance(record, wire.Answer)]
+    assert [answer.results for answer in answers] == [[forwarding.UNKNOWN]]
+
+
+@pytest.mark.parametrize("verb", [forwarding.ACKJOB, forwarding.DELJOB, forwarding.FASTACK])
+def test_an_acknowledgement_from_another_node_is_not_taken_when_it_could_not_be_kept(verb: int) -> None:
+    one = LoneNode()
+    job_id = one.add()
+    one.node.journal = SimpleNamespace(error="disk full", always_synced=True)
+    one.receive(one.peers[0], wire.Forward(7, verb, [job_id]))
+    job = one.node.jobs.get(job_id)
+    assert job is not None
+    assert job.state == QUEUED
+    assert [record.results for record in one.sent() if isinstance(record, wire.Answer)] == [[forwarding.UNKNOWN]]
+
+
+# -- what is over
+
+
+@pytest.mark.parametrize("kind", [wire.WILL_QUEUE, wire.QUEUED, wire.WORKING])
+def test_an_owner_that_missed_the_end_of_a_job_hears_of_it_when_it_asks(kind: int) -> None:
+    one = LoneNode()
+    one.receive(one.peers[0], batch(wire.DELETE, UNKNOWN_ID))
+    one.sent()
+    one.receive(one.peers[1], batch(kind, UNKNOWN_ID, *([0] if kind == wire.QUEUED else [])))
+    assert [record.ids for record in one.sent() if isinstance(record, wire.SetAck)] == [[UNKNOWN_ID]]
+
+
+def test_the_owner_that_hears_of_it_does_not_deliver_the_job_again() -> None:
+    one = LoneNode()
+    one.replica()
+    one.receive(one.peers[0], wire.SetAck([UNKNOWN_ID], [0]))
+    one.let_pass(30_000)
+    assert one.node.queued_jobs == 0
+    assert one.node.jobs.get(UNKNOWN_ID) is None
+
+
+# -- restarts
+
+
+def test_the_acknowledgement_of_an_unknown_job_survives_a_restart() -> None:
+    server = new_server()
+    server.node.make_placeholder(UNKNOWN_ID)
+    server.run_pass()
+    again = server.restarted()
+    job = again.node.jobs.get(UNKNOWN_ID)
+    assert job is not None
+    assert (job.state, job.flags & PLACEHOLDER, again.node.placeholders) == (ACKED, PLACEHOLDER, 1)
+
+
+def test_the_clock_of_another_node_does_not_date_the_jobs_of_this_one_after_a_restart() -> None:
+    server = new_server()
+    wall_ms = server.node.wall_ms
+    foreign = LoneNode()
+    record = foreign.record(UNKNOWN_ID)
+    record.ctime_ns = (wall_ms + 365 * 86_400_000) * 1_000_000
+    peer = server.node.members._make_member(b"b" * 40)
+    server.node.receive(peer, [wire.Store([record])])
+    own = server.add()
+    server.run_pass()
+    again = server.restarted(after_ms=1000)
+    assert own[2:10] == NODE_ID[:8]
+    job = again.node.jobs.get(again.add())
+    assert job is not None
+    assert job.state in (ACTIVE, QUEUED)
+    assert abs(job.ctime_ns // 1_000_000 - again.node.wall_ms) < 10_000
