@@ -121,3 +121,20 @@ def test_a_save_that_fails_says_why(tmp_path: Path) -> None:
     keeper = NodesKeeper(members, NodesFile(tmp_path / "missing" / "nodes.conf"))
     assert keeper.save_now() == "No such file or directory"
     keeper.close()
+
+
+def test_a_table_that_is_not_in_memory_yet_is_not_written_over(file: NodesFile) -> None:
+    """A process that ends while it still reads its journal leaves the members of the last one where they are."""
+    before = nodes_file(membership())
+    file.save(before)
+
+    async def scene() -> None:
+        keeper = NodesKeeper(Membership(b"0" * 40, 1, MembershipSettings(), lambda *_: None), file)
+        keeper.hold()
+        keeper.changed()
+        keeper.end_pass()
+        assert "starting" in keeper.save_now()
+        keeper.close()
+
+    asyncio.run(scene())
+    assert file.path.read_text() == before

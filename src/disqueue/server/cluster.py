@@ -68,6 +68,7 @@ class Cluster:
         self._keeper = NodesKeeper(self.members, self._file)
         if self._table.me is None and (trouble := self._keeper.save_now()):  # an id that clients have seen is kept
             logs.log_event("warning", "nodes.conf could not be written, it is tried again", why=trouble)
+        self._keeper.hold()
         shell.end_of_pass.append(self._keeper.end_pass)
         if self._bus_port:
             self._bus = self._network.bus = Bus(self.members, self._network, BusSettings(), shell.node.receive)
@@ -78,6 +79,7 @@ class Cluster:
         """Dial the nodes of nodes.conf and accept links: all that is on disk is loaded."""
         begin_event(shell)
         restore(self.members, self._table)
+        self._keeper.release()
         self.members.joining.adopting = bool(self._table.me and self._table.problems)
         if self.members.me.leaving:
             shell.node.set_leaving(True)

@@ -23,14 +23,23 @@ class NodesKeeper(TableKeeper):
         self._thread = ThreadPoolExecutor(1, "nodes-file")
         self._writing: asyncio.Future[None] | None = None
         self._dirty = True
+        self._held = False
         membership.keeper = self
+
+    def hold(self) -> None:
+        """Write nothing until `release`: the table is not in memory yet, and what is on disk is all there is of it."""
+        self._held = True
+
+    def release(self) -> None:
+        """The table is in memory, and may be written."""
+        self._held = False
 
     def changed(self) -> None:
         self._dirty = True
 
     def end_pass(self) -> None:
         """Begin a write when one is needed."""
-        if self._dirty and self._writing is None:
+        if self._dirty and self._writing is None and not self._held:
             self._dirty = False
             loop = asyncio.get_running_loop()
             self._writing = loop.run_in_executor(self._thread, self._file.save, nodes_file(self._membership))
@@ -38,6 +47,8 @@ class NodesKeeper(TableKeeper):
 
     def save_now(self) -> str:
         """Write and wait for it; returns what went wrong, or nothing."""
+        if self._held:
+            return "the node is still starting"
         self._dirty = False
         try:
             self._thread.submit(self._file.save, nodes_file(self._membership)).result()
@@ -48,7 +59,7 @@ class NodesKeeper(TableKeeper):
 
     def close(self) -> None:
         """The last write, at the end of the process."""
-        trouble = self.save_now() if self._dirty or self._writing is not None else ""
+        trouble = self.save_now() if (self._dirty or self._writing is not None) and not self._held else ""
         if trouble:
             logs.log_event("warning", "nodes.conf could not be written", why=trouble)
         self._thread.shutdown()
