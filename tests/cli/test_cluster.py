@@ -187,7 +187,7 @@ def test_a_server_of_another_kind(fake: Callable[[Answer], FakeServer], capsys: 
         (["local", "3", "--port", "60000"], "bus ports"),
         (["status", "--timeout", "x"], "no time in seconds"),
         (["status", "--", "--hz", "1"], "only 'local'"),
-        ([], "ACTION"),
+        ([], "create,status"),
     ],
 )
 def test_wrong_arguments(argv: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,13 +8,15 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from disqueue.client import AsyncClient, NoNodeError, router
+from disqueue.client import AsyncClient, ClientClosedError, NoNodeError, ReplyError, connections, router, transport
 from disqueue.testing import Cluster, Server
+from disqueue.testing.server import wait_for
 
 from .conftest import Connect
 
@@ -73,6 +75,28 @@ def tls_port(disqueue_server: Server) -> Iterator[int]:
     front = TlsFront(disqueue_server.port)
     yield front.port
     front.close()
+
+
+def test_without_hiredis(connect: Connect, disqueue_server: Server, queue: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """redis-py then reads replies in Python, with other parsers."""
+    monkeypatch.setattr(transport, "PARSERS", connections.PYTHON_PARSERS)
+    monkeypatch.setattr(transport, "ASYNC_PARSERS", connections.ASYNC_PYTHON_PARSERS)
+    client = connect(disqueue_server.url)
+    assert client.queue_stat(queue) is None
+    assert client.get(queue, timeout=0.01) == []
+    assert client.config_get("port") == {"port": str(disqueue_server.port)}
+    job_id = client.add(queue, b"\r\n\0")
+    with client.get_one(queue, timeout=5) as job:
+        assert (job.id, job.body, client.show(job_id).nodes_confirmed) == (job_id, b"\r\n\0", ())
+    with pytest.raises(ReplyError, match="NOJOB"):
+        client.working(job_id)
+    watcher = disqueue_server.client()
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(client.get, queue, timeout=30)
+        wait_for(lambda: watcher.queue_stat(queue).blocked == 1, "GETJOB waits")
+        client.close()
+        assert isinstance(waiting.exception(), ClientClosedError)
+    watcher.close()
 
 
 def test_a_server_in_protected_mode_says_so(connect: Connect) -> None:

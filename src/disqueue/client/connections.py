@@ -7,9 +7,9 @@ import inspect
 from typing import Any
 
 import redis
-from redis.asyncio.connection import DefaultParser as AsyncDefaultParser
-from redis.connection import DefaultParser
+from redis import _parsers
 from redis.exceptions import AuthenticationWrongNumberOfArgsError
+from redis.utils import HIREDIS_AVAILABLE
 
 from disqueue import __version__
 from disqueue.client.endpoints import Endpoint, Settings
@@ -26,16 +26,19 @@ HANDSHAKE_ERRORS: dict[str, Any] = {
 }
 
 
-class ReplyParser(DefaultParser):  # type: ignore[misc, valid-type]
-    """redis-py's parser, with the server's errors as plain replies."""
+def _plain(parser: type) -> type:
+    """A parser of redis-py, with the server's errors as plain replies."""
+    return type(parser.__name__, (parser,), {"EXCEPTION_CLASSES": HANDSHAKE_ERRORS})
 
-    EXCEPTION_CLASSES = HANDSHAKE_ERRORS
 
-
-class AsyncReplyParser(AsyncDefaultParser):  # type: ignore[misc, valid-type]
-    """The same for asyncio."""
-
-    EXCEPTION_CLASSES = HANDSHAKE_ERRORS
+# The parsers in Python are for one protocol each, and redis-py changes only its own for one that fits; hiredis, where it
+# is installed, reads both.
+PYTHON_PARSERS = {2: _plain(_parsers._RESP2Parser), 3: _plain(_parsers._RESP3Parser)}
+ASYNC_PYTHON_PARSERS = {2: _plain(_parsers._AsyncRESP2Parser), 3: _plain(_parsers._AsyncRESP3Parser)}
+PARSERS, ASYNC_PARSERS = PYTHON_PARSERS, ASYNC_PYTHON_PARSERS
+if HIREDIS_AVAILABLE:
+    PARSERS = dict.fromkeys((2, 3), _plain(_parsers._HiredisParser))
+    ASYNC_PARSERS = dict.fromkeys((2, 3), _plain(_parsers._AsyncHiredisParser))
 
 
 def version_arguments(kind: type) -> dict[str, Any]:

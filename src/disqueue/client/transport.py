@@ -13,14 +13,15 @@ from typing import Any, Protocol
 import redis
 import redis.asyncio as aioredis
 
-from disqueue.client.connections import AsyncReplyParser, ReplyParser, connection_arguments, reason, reply_error
+from disqueue.client.connections import ASYNC_PARSERS, PARSERS, connection_arguments, reason, reply_error
 from disqueue.client.endpoints import Endpoint, Settings
 from disqueue.client.flow import BrokenError, NotSentError
 from disqueue.client.requests import Request
 
 CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
-# Errors of the protocol itself, after which a connection is of no use.
-UNUSABLE = (*CONNECTION_ERRORS, redis.InvalidResponse)
+# Errors of the protocol itself, after which a connection is of no use. ValueError: redis-py's parser met what is no number,
+# or its buffer was closed by another thread.
+UNUSABLE = (*CONNECTION_ERRORS, redis.InvalidResponse, ValueError)
 
 # A network that takes longer counts as broken.
 SLOWEST_BYTES_PER_S = 1_000_000
@@ -123,7 +124,8 @@ class NetworkTransport:
             kind = redis.UnixDomainSocketConnection
         elif self._settings.tls:
             kind = redis.SSLConnection
-        arguments = connection_arguments(kind, endpoint, self._settings) | {"parser_class": ReplyParser}
+        arguments = connection_arguments(kind, endpoint, self._settings)
+        arguments["parser_class"] = PARSERS[self._settings.protocol]
         pool = redis.ConnectionPool(connection_class=kind, **arguments)
         return _Pool(pool, threading.Semaphore(self._settings.max_connections))
 
@@ -217,7 +219,8 @@ class AsyncNetworkTransport:
             kind = aioredis.UnixDomainSocketConnection
         elif self._settings.tls:
             kind = aioredis.SSLConnection
-        arguments = connection_arguments(kind, endpoint, self._settings) | {"parser_class": AsyncReplyParser}
+        arguments = connection_arguments(kind, endpoint, self._settings)
+        arguments["parser_class"] = ASYNC_PARSERS[self._settings.protocol]
         pool: aioredis.ConnectionPool = aioredis.ConnectionPool(connection_class=kind, **arguments)
         return _AsyncPool(pool, asyncio.Semaphore(self._settings.max_connections))
 
