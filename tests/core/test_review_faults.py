@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from tests.cluster.lone_node import UNKNOWN_ID, LoneNode
 from tests.journal.support import NODE_ID, new_server
 
 from disqueue.core import forwarding
-from disqueue.core.client import NOT_BLOCKED
+from disqueue.core.client import NOT_BLOCKED, Client
 from disqueue.core.delivery import MAX_JOBS_A_REPLY, MAX_REPLY_BYTES
 from disqueue.core.job import ACKED, ACTIVE, PLACEHOLDER, QUEUED
 from disqueue.wire import job_records as wire
@@ -28,27 +27,23 @@ def id_number(number: int) -> bytes:
 # -- timers
 
 
-def test_a_fault_in_one_timer_costs_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_in_one_timer_costs_no_other_one() -> None:
     one = LoneNode()
-    ids = [one.add(delay_s=5) for _ in range(5)]
-    broken = one.node.jobs.get(ids[2])
-    job_due = type(one.node).job_due
+    client = one.client()
+    ids = [one.add(delay_s=5) for _ in range(3)]
+    one.run(lambda: one.node.get_jobs(client, [b"other"], 1, 5000, False, False))
+    ids += [one.add(delay_s=5) for _ in range(3)]
 
-    class Fault(Exception):
-        pass
+    def fail(_client: Client) -> None:
+        raise ConnectionError
 
-    def fail(node: Any, job: Any) -> None:
-        if job is broken:
-            raise Fault
-        job_due(node, job)
-
-    monkeypatch.setattr(type(one.node), "job_due", fail)
+    one.node.on_unblock = fail
     one.now_ms += 5001
-    with pytest.raises(Fault):
+    with pytest.raises(ConnectionError):
         one.run(lambda: None)
-    monkeypatch.undo()
     one.let_pass(2000)
-    assert [one.node.jobs.get(job_id).state for job_id in ids] == [QUEUED] * 5
+    jobs = [one.node.jobs.get(job_id) for job_id in ids]
+    assert [job.state for job in jobs if job is not None] == [QUEUED] * 6
 
 
 def test_a_job_that_an_earlier_timer_of_the_same_turn_deleted_is_left_alone() -> None:
