@@ -72,7 +72,10 @@ def test_commands(start_worker: Start, disqueue_client: Client, queue: str, tmp_
     )
     worker = start_worker("-q", queue, "--idle-timeout", "1", "--exec", "sh", "-c", script)
     job_id = disqueue_client.add(queue, b"the body")
-    assert worker.wait(30) == 0
+    _, log = worker.communicate(timeout=30)
+    assert worker.returncode == 0
+    assert b"failed, nacks so far: 0: sh ended with status 1" in log
+    assert b"Traceback" not in log
     assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes() == b"the body"
     assert (tmp_path / "job").read_text().split() == [queue, job_id]
     assert disqueue_client.show(job_id) is None
@@ -93,6 +96,26 @@ def test_a_stop_lets_the_job_finish(start_worker: Start, disqueue_client: Client
     assert info.state == "queued"
 
 
+@pytest.mark.parametrize("handler", [["tests.client.handlers:echo_async"], ["--exec", "cat"]])
+@pytest.mark.parametrize(("password", "status", "says"), [("secret", 0, b"at work: 1"), ("", 1, b"NOAUTH")])
+def test_the_password_of_the_environment(
+    start_worker: Start,
+    start_server: Callable[..., Server],
+    monkeypatch: pytest.MonkeyPatch,
+    handler: list[str],
+    password: str,
+    status: int,
+    says: bytes,
+) -> None:
+    server = start_server(password="secret")
+    monkeypatch.setenv("DISQUEUE_AUTH", password)
+    worker = start_worker("-q", "q", "--idle-timeout", "0.1", "--nodes", f"disque://127.0.0.1:{server.port}", *handler)
+    _, log = worker.communicate(timeout=20)
+    assert worker.returncode == status
+    assert says in log
+    assert b"Traceback" not in log
+
+
 def test_no_node(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("DISQUEUE_URL", f"disque://127.0.0.1:{free_port()}?retry_for=0.1")
     assert main(["tests.client.handlers:echo", "-q", "q"]) == 1
@@ -107,6 +130,7 @@ def test_no_node(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixtu
         (["a:b"], "required: --queue"),
         (["-q", "q", "-c", "0", "a:b"], "no number between 1 and 1000"),
         (["-q", "q", "nonsense"], "use module:function"),
+        (["-q", "q", "--exec", "no-such-program"], "no program 'no-such-program'"),
         (["-q", "q", "no.such.module:f"], "can't be loaded"),
         (["-q", "q", "tests.client.handlers:nothing"], "can't be loaded"),
         (["-q", "q", "tests.client.handlers:not_callable"], "is no function but int"),

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -52,9 +53,14 @@ class CommandFailedError(Exception):
 
 
 class CommandHandler:
-    """Runs a command for a job: the body on its input, what is known of the job in its environment."""
+    """Runs a command for a job: the body on its input, what is known of the job in its environment.
+
+    Raises ValueError when there is no such program.
+    """
 
     def __init__(self, command: Sequence[str]) -> None:
+        if shutil.which(command[0]) is None:
+            raise ValueError(f"there is no program {command[0]!r} that can be run")
         self.command = list(command)
 
     def __call__(self, job: ReceivedJob) -> None:
@@ -65,9 +71,13 @@ class CommandHandler:
             "DISQUEUE_ADDITIONAL_DELIVERIES": str(job.additional_deliveries),
         }
         # In a session of its own, so that Ctrl-C at a terminal stops the worker and lets the command finish.
-        done = subprocess.run(self.command, input=job.body, env=environment, start_new_session=True, check=False)
+        try:
+            done = subprocess.run(self.command, input=job.body, env=environment, start_new_session=True, check=False)
+        except OSError as error:
+            raise CommandFailedError(f"{self.command[0]} could not be started: {error.strerror}") from error
         if done.returncode:
-            raise CommandFailedError(f"{self.command[0]} ended with status {done.returncode}")
+            end = f"ended with status {done.returncode}" if done.returncode > 0 else f"was ended by signal {-done.returncode}"
+            raise CommandFailedError(f"{self.command[0]} {end}")
 
 
 def load_handler(target: str) -> Callable[[Any], Any]:
@@ -87,6 +97,12 @@ def load_handler(target: str) -> Callable[[Any], Any]:
         raise ValueError(f"{target!r} is no function but {type(found).__name__}")
     handler: Callable[[Any], Any] = found
     return handler
+
+
+def report_failure(job: ReceivedJob, error: Exception) -> None:
+    """Log what a handler raised: one line for a command, which has its own output, a traceback for a function."""
+    cause, traceback = (f": {error}", None) if isinstance(error, CommandFailedError) else ("", error)
+    logger.error("job %s of %s failed, nacks so far: %d%s", job.id, job.queue, job.nacks, cause, exc_info=traceback)
 
 
 def pause_after_failure(job: ReceivedJob) -> float:
@@ -143,8 +159,8 @@ class Worker:
             with job:
                 try:
                     self._plan.handler(job)
-                except Exception:
-                    logger.exception("job %s of %s failed, nacks so far: %d", job.id, job.queue, job.nacks)
+                except Exception as error:
+                    report_failure(job, error)
                     self._stopping.wait(pause_after_failure(job))
                     raise
         except DisqueueError as error:
@@ -172,9 +188,12 @@ class AsyncWorker:
 
     async def run(self) -> None:
         """Work until `stop`, or until there was nothing to do for the plan's time. Raises what ended a task."""
-        async with asyncio.TaskGroup() as group:
-            for consumer in self._consumers:
-                group.create_task(self._work(consumer))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for consumer in self._consumers:
+                    group.create_task(self._work(consumer))
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
 
     async def _work(self, consumer: AsyncConsumer) -> None:
         async with consumer:
@@ -186,8 +205,8 @@ class AsyncWorker:
             async with job:
                 try:
                     await self._plan.handler(job)
-                except Exception:
-                    logger.exception("job %s of %s failed, nacks so far: %d", job.id, job.queue, job.nacks)
+                except Exception as error:
+                    report_failure(job, error)
                     await self._pause(pause_after_failure(job))
                     raise
         except DisqueueError as error:
@@ -215,27 +234,33 @@ def stop_on_signals(worker: Stoppable) -> None:
         signal.signal(known, on_signal)
 
 
+def _settings(plan: Plan, serializer: str) -> dict[str, Any]:
+    """How the client is made; a password in a URL comes before the one in the environment."""
+    password = os.environ.get("DISQUEUE_AUTH") or None
+    return {"serializer": serializer, "max_connections": plan.concurrency + 8, "password": password}
+
+
 def run(plan: Plan, nodes: list[str] | None, serializer: str) -> None:
     """Run the plan until it ends. Raises DisqueueError when no node is there at the start."""
     if inspect.iscoroutinefunction(plan.handler):
         asyncio.run(_run_async(plan, nodes, serializer))
         return
-    with Client(nodes, serializer=serializer, max_connections=plan.concurrency + 8) as client:
+    with Client(nodes, **_settings(plan, serializer)) as client:
         client.ping()
         worker = Worker(client, plan)
         stop_on_signals(worker)
-        logger.info("%d threads work on %s, node %s", plan.concurrency, ", ".join(plan.queues), client.node)
+        logger.info("threads at work: %d, on %s, node %s", plan.concurrency, ", ".join(plan.queues), client.node)
         worker.run()
 
 
 async def _run_async(plan: Plan, nodes: list[str] | None, serializer: str) -> None:
-    async with AsyncClient(nodes, serializer=serializer, max_connections=plan.concurrency + 8) as client:
+    async with AsyncClient(nodes, **_settings(plan, serializer)) as client:
         await client.ping()
         worker = AsyncWorker(client, plan)
         loop = asyncio.get_running_loop()
         for number in STOP_SIGNALS:
             loop.add_signal_handler(number, _stop_once, loop, worker)
-        logger.info("%d tasks work on %s, node %s", plan.concurrency, ", ".join(plan.queues), client.node)
+        logger.info("tasks at work: %d, on %s, node %s", plan.concurrency, ", ".join(plan.queues), client.node)
         await worker.run()
 
 
@@ -253,7 +278,8 @@ def parser() -> argparse.ArgumentParser:
         description="Run a Python function, or a command, for each job of some queues.",
         epilog="The job is acknowledged when the function returns (the command ends with status 0), and given back as failed "
         "when it raises (any other status). A coroutine function runs in one event loop, others in threads. A command gets the "
-        "body on its input, and DISQUEUE_JOB_ID, DISQUEUE_QUEUE, DISQUEUE_NACKS and DISQUEUE_ADDITIONAL_DELIVERIES.",
+        "body on its input, and DISQUEUE_JOB_ID, DISQUEUE_QUEUE, DISQUEUE_NACKS and DISQUEUE_ADDITIONAL_DELIVERIES in its "
+        "environment. DISQUEUE_AUTH has the servers' password, unless the URL does.",
     )
     parser.add_argument("handler", nargs="?", metavar="module:function", help="called with each job")
     parser.add_argument("--queue", "-q", action="append", required=True, help="a queue to take jobs from; may be repeated")
