@@ -198,7 +198,7 @@ STATES: dict[Callable[[LoneNode], bytes], tuple[int, int] | None] = {
 
 # -- records about a job
 
-KINDS = range(wire.STORED, wire.LEFT_KNOWN + 1)
+KINDS = range(wire.STORED, wire.OWNERS_KNOWN + 1)
 NUMBERS = (0, 1, 3, 6, 1 << 46)
 MASKS: tuple[int | bytes, ...] = (0, 3, 15, b"\xff" * 40)
 Record = Callable[[LoneNode, bytes], Any]

@@ -14,6 +14,7 @@ from disqueue.core.job import (
     ACKED,
     ACTIVE,
     ASKED,
+    CONTESTED,
     DELAYED,
     DELETED,
     HELD,
@@ -30,7 +31,6 @@ from disqueue.core.replication import TAKEOVER_JITTER_MS, Replication
 from disqueue.core.scheduler import ASK_AHEAD_MS, BY_NACK, BY_TIME
 from disqueue.wire.job_records import (
     DELETE,
-    LEFT_KNOWN,
     QUEUED_DELIVERY,
     QUEUED_FORCED,
     QUEUED_NACK,
@@ -141,11 +141,10 @@ class Acknowledgement(Replication):
         return members & ~1 & ~job.confirmed
 
     def _finish_ack(self, job: Job) -> None:
-        if not job.flags & PLACEHOLDER:
-            others = self.others(job.owners)
-            if others:
-                self.tell_all(others, DELETE, job.id)
-                self.done.add(job.id, self.now_ms)
+        if not job.flags & PLACEHOLDER and job.owners != 1:
+            self.done.add(job.id, self.now_ms)
+            if not job.owners & ~1 & ~job.confirmed:  # otherwise the others may count a node that was forgotten here
+                self.tell_all(self.others(job.owners), DELETE, job.id)
         self.delete(job)
 
     def delete(self, job: Job) -> None:
@@ -290,13 +289,18 @@ class Acknowledgement(Replication):
             self.tell_ack(peer, Owners, job_id, job.owners)
 
     def owners_told(self, peer: Peer, job_id: bytes, owners: int) -> None:
-        """A peer that was asked names the owners that it knows: ask those that are new."""
+        """A peer names the owners that it knows: those that are new are asked, or told, what the others have been."""
         job = self.jobs.get(job_id)
-        if job is None or job.flags & PLACEHOLDER:
+        if job is None:
+            self._tell_over(peer, job_id)
+            return
+        if job.flags & PLACEHOLDER:
             return
         new = owners & ~job.owners & ~1
         self.add_owners(job, new)
-        if new and job.state == ACTIVE and job.flags & ASKED:
+        if new and job.state == ACKED:
+            self.spread_ack(job)
+        elif new and job.state == ACTIVE and job.flags & ASKED:
             self.tell_all(self.others(new), WILL_QUEUE, job_id)
 
     def _has_in_hand(self, job: Job, asker: int) -> bool:
@@ -314,8 +318,9 @@ class Acknowledgement(Replication):
             self.dequeue(job)
         if job.state != ACTIVE or job.flags & DELAYED:
             return
-        if job.flags & LEASED and job.due_ms - self.now_ms > ASK_AHEAD_MS:
-            return  # two workers have it: each is protected until its own lease ends
+        if job.flags & LEASED and job.due_ms > self.now_ms:
+            job.flags |= CONTESTED  # two have it; the worker of this node is protected until its lease ends
+            return
         wait_ms = min(for_ms, max(0, job.expires_ms - self.now_ms))
         self.stand_back(job, wait_ms)
 
@@ -325,9 +330,8 @@ class Acknowledgement(Replication):
         From here on this node does not say any more that it has the job: nodes that say so because of each other would wait for
         ever.
         """
-        due_ms = self.now_ms + wait_ms + ASK_AHEAD_MS + 1 + self.random_below(TAKEOVER_JITTER_MS)
-        job.due_ms = max(due_ms, job.due_ms) if job.flags & LEASED else due_ms
-        job.flags &= ~(ASKED | LEASED | MOVED)
+        job.due_ms = self.now_ms + wait_ms + ASK_AHEAD_MS + 1 + self.random_below(TAKEOVER_JITTER_MS)
+        job.flags &= ~(ASKED | LEASED | MOVED | CONTESTED)
         self.arm(job)
         if self.journal is not None:
             self.journal.job_changed(job)
@@ -406,18 +410,18 @@ class Acknowledgement(Replication):
         if job.state == ACTIVE and job.retry_s > 0:
             if job.flags & DELAYED:
                 self.clear_delayed(job)
-            self.stand_back(job, job.retry_s * 1000)
+            if job.flags & LEASED and job.due_ms > self.now_ms:
+                self.postpone(job, job.retry_s * 1000)
+            else:
+                self.stand_back(job, job.retry_s * 1000)
 
-    def owner_left(self, peer: Peer, job_id: bytes, heir_slot: int) -> None:
-        """A peer has handed its copy over, to the node in `heir_slot` of its table, and wants to be no owner any more."""
+    def owner_left(self, peer: Peer, job_id: bytes) -> None:
+        """A peer has handed its copy over and is no owner any more."""
         job = self.jobs.get(job_id)
         if job is not None:
-            job.owners = job.owners & ~(1 << peer.slot) | self.mask_of_slot(peer, heir_slot)
-            if job.state == ACKED:
-                self.spread_ack(job)
-        else:
-            self._tell_over(peer, job_id)
-        self.tell(peer, LEFT_KNOWN, job_id)
+            job.owners &= ~(1 << peer.slot)
+            if job.waiter is not None:
+                job.waiter.confirmed &= ~(1 << peer.slot)
 
 
 def hash_of(job_id: bytes, node_id: bytes) -> int:

@@ -6,6 +6,7 @@ cdef class Copying(Answer):
     cdef public long long deadline_ms
     cdef public bint external
     cdef public object confirmed
+    cdef public object told
     cdef public object refused
     cdef public bint paused
     cdef public long long next_ms

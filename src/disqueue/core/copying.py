@@ -23,6 +23,8 @@ class Copying(Answer):
         """This node keeps no copy itself: it is leaving or short of memory."""
         self.confirmed = 0 if external else 1
         """Mask of the nodes that keep one."""
+        self.told = 0
+        """Mask of the owners that stood in the first copies that went out."""
         self.refused = 0
         self.paused = False
         """A node refused because the queue is paused there."""

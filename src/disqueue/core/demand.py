@@ -25,6 +25,10 @@ class Demand(Timed):
         self.queue = queue
         self.wanted_by: dict[Peer, int] = {}
         """Peer -> how many jobs may still be sent to it; the first is served first."""
+        self.waiting: dict[Peer, None] = {}
+        """Those of them at which consumers are blocked."""
+        self.told_waiting = False
+        """The peers have been told that consumers are blocked here."""
         self.asked: dict[Peer, int] = {}
         """Peer -> how many jobs it may still send, as far as is known here."""
         self.sources: dict[Peer, int] = {}

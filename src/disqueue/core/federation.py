@@ -74,7 +74,7 @@ class Federation(Forwarding):
         """A client has begun to wait at this queue: ask the peers for jobs."""
         if self.members.peers:
             demand = self.demand_of(queue)
-            self._ask(demand, len(queue.waiters))
+            self._ask(demand, len(queue.waiters), True)
             self._watch(demand)
 
     def consumer_missed(self, name: bytes, count: int) -> None:
@@ -83,19 +83,21 @@ class Federation(Forwarding):
             demand = self.demand_of(self.queue_named(name))
             demand.missed_ms = self.now_ms
             demand.missed_count = count
-            self._ask(demand, count)
+            self._ask(demand, count, False)
             self._watch(demand)
 
-    def _ask(self, demand: Demand, wanted: int) -> None:
+    def _ask(self, demand: Demand, wanted: int, waiting: bool) -> None:
         """See that each peer may send: those that sent lately the batch, the others what is waited for."""
         sources = demand.sources
+        news = waiting and not demand.told_waiting
+        demand.told_waiting |= waiting
         batch = min(demand.import_rate(self.now_ms) * BATCH_MS // 1000, MAX_BATCH) if sources else 0
         for peer in self.members.peers:
             credit = min(max(wanted, batch) if peer in sources else wanted, MAX_BATCH)
             known = demand.asked.get(peer, 0)
-            if peer.link_up and known * 2 < credit + 1:
+            if peer.link_up and (news or known * 2 < credit + 1):
                 demand.asked[peer] = credit
-                self.send(peer, Want(demand.queue.name, credit))
+                self.send(peer, Want(demand.queue.name, credit, demand.told_waiting))
 
     def _ask_again(self, peer: Peer) -> None:
         """A link to or from a peer is new: what it was asked for, and what it sent for that, may have been lost."""
@@ -141,6 +143,7 @@ class Federation(Forwarding):
                 self.timers.set(demand, self.now_ms + WITHDRAW_MS)
             return
         self._withdraw(demand)
+        self.mark_ready(queue)  # what came for those that are gone goes on
         if demand.import_rate(self.now_ms) or demand.sources:
             self.timers.set(demand, self.now_ms + WITHDRAW_MS)
         else:
@@ -159,6 +162,7 @@ class Federation(Forwarding):
             if credit:
                 self.send(peer, Want(demand.queue.name, 0))
         demand.asked = {}
+        demand.told_waiting = False
 
     def stop_waiting(self, client: object) -> None:
         """Take a client off its queues; what was asked for it is withdrawn after a while."""
@@ -179,8 +183,8 @@ class Federation(Forwarding):
 
     # -- being asked
 
-    def peer_wants(self, peer: Peer, name: bytes, credit: int) -> None:
-        """Consumers of a peer wait for up to `credit` jobs of a queue."""
+    def peer_wants(self, peer: Peer, name: bytes, credit: int, waiting: bool = True) -> None:
+        """Consumers of a peer want up to `credit` jobs of a queue."""
         wanted = self.jobs_of(peer).wanted
         if credit == 0:
             wanted.pop(name, None)
@@ -188,22 +192,33 @@ class Federation(Forwarding):
             if queue is not None and queue.demand is not None:
                 demand: Demand = queue.demand
                 demand.wanted_by.pop(peer, None)
+                demand.waiting.pop(peer, None)
                 self._watch(demand)
             return
         if len(name) > self.settings.max_queue_name_bytes:
             return
         queue = self.queue_named(name)
         wanted[name] = credit
-        self.demand_of(queue).wanted_by[peer] = min(credit, MAX_BATCH)
+        demand = self.demand_of(queue)
+        demand.wanted_by[peer] = min(credit, MAX_BATCH)
+        if waiting:
+            demand.waiting[peer] = None
+        else:
+            demand.waiting.pop(peer, None)
         self.mark_ready(queue)
 
     def serve_peers(self, queue: Queue) -> None:
-        """Send jobs that no client of this node waits for to the peers that want them, in fair shares."""
+        """Send jobs that no client of this node waits for to the peers that want them, in fair shares.
+
+        While clients of this node come now and then for jobs, these go only to where somebody waits: between two nodes with
+        such clients they would go to and fro.
+        """
         demand = queue.demand
         assert demand is not None
         self._watch(demand)  # a demand that is met is forgotten after a while
         while queue.jobs.count and demand.wanted_by:
-            peers = [peer for peer, credit in demand.wanted_by.items() if credit > 0 and peer.link_up]
+            wanted_here = demand.missed_ms and self.now_ms - demand.missed_ms < WITHDRAW_MS
+            peers = [peer for peer in demand.wanted_by if peer.link_up and not (wanted_here and peer not in demand.waiting)]
             if not peers:
                 return
             share = max(1, -(-queue.jobs.count // len(peers)))
@@ -259,7 +274,10 @@ class Federation(Forwarding):
             self.journal.job_changed(job)
 
     def pass_on(self, job: Job) -> None:
-        """Move an at-most-once job that this node does not want to keep; should it come back, it is queued here."""
+        """Move an at-most-once job that this node does not want to keep; it is queued here if it comes back, or cannot leave."""
+        if not self.members.reachable:
+            self.begin_life(job)
+            return
         if job.delay_s:
             self.set_delayed(job)
         if self.journal is not None:
@@ -520,6 +538,7 @@ class Federation(Forwarding):
             if queue is not None and queue.demand is not None:
                 demand: Demand = queue.demand
                 demand.wanted_by.pop(peer, None)
+                demand.waiting.pop(peer, None)
                 self._watch(demand)
         data.wanted = {}
         for queue in list(self.queues.values()):

@@ -1,8 +1,8 @@
 """LEAVING: a node gives its jobs away until it holds none, so that it can be stopped.
 
 A queued job moves like a federated one; a delayed job or a replica is copied to a node that has none. When the other node
-says that it has the job, this one tells all owners who its heir is, and forgets the job when they all know: an acknowledgement
-must not miss the heir.
+says that it has the job, this one tells all owners of each other, and forgets the job when they all know: an acknowledgement must
+not miss one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from disqueue.core.delivery import LEAVING_TEXT
 from disqueue.core.federation import Federation
 from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELIVERED, HELD, QUEUED, WAIT_REPL, Job
 from disqueue.core.timers import Timed
-from disqueue.wire.job_records import ENQUEUE, LEFT, Store
+from disqueue.wire.job_records import ENQUEUE, LEFT, Owners, Store
 
 if TYPE_CHECKING:
     from disqueue.core.peer import Peer
@@ -27,12 +27,15 @@ TELL_AGAIN_MS = 1000
 
 
 class Departure:
-    """A job that its heir has; `known`: mask of the owners that count this node no more."""
+    """A job that this node is about to forget.
 
-    def __init__(self, job: Job, heir_slot: int) -> None:
+    `known`: mask of the owners that know all the others; `kept`: of those that have said that they have the job.
+    """
+
+    def __init__(self, job: Job, keeper: int) -> None:
         self.job = job
-        self.heir_slot = heir_slot
-        self.known = 0
+        self.known = keeper
+        self.kept = keeper
         self.next_ms = 0
 
 
@@ -44,7 +47,7 @@ class Handover(Federation):
         self.handover_timer = Timed()
         self.handover_cursor = 0
         self.departures: dict[bytes, Departure] = {}
-        """Jobs that are at their heirs, while there are owners that do not know."""
+        """Jobs that others have now, while not all of them know each other."""
 
     def set_leaving(self, leaving: bool) -> None:
         """Begin to leave the cluster, or stay after all."""
@@ -83,7 +86,7 @@ class Handover(Federation):
         peer = self._heir(job)
         if peer is None:
             if job.state == ACTIVE and not job.flags & DELAYED and self.others(job.owners):
-                self._depart(job, 0)  # every node that can be reached has a copy already
+                self.depart(job, 0)  # every node that can be reached has a copy already
                 return True
             return False
         if job.state == QUEUED:
@@ -135,36 +138,53 @@ class Handover(Federation):
     def handed_over(self, peer: Peer, job: Job) -> None:
         """A job has arrived where it was sent."""
         if self.leaving and job.state == ACTIVE and job.id not in self.departures:
-            self._depart(job, peer.slot)
+            self.depart(job, 1 << peer.slot)
 
     # -- being an owner no more
 
-    def _depart(self, job: Job, heir_slot: int) -> None:
-        departure = Departure(job, heir_slot)
+    def depart(self, job: Job, keeper: int) -> None:
+        """Forget an active job as soon as all owners know each other and one has it; `keeper`: mask of one that has."""
+        departure = Departure(job, keeper)
         self.departures[job.id] = departure
         self._tell_owners(departure)
+        if self.departures and self.handover_timer.timer_slot < 0:
+            self.timers.set(self.handover_timer, self.now_ms + STEP_MS)
 
     def _tell_owners(self, departure: Departure) -> None:
-        """Tell the owners that do not know yet; end it when there are none, or when something else has happened to the job."""
         job = departure.job
         missing = self._unaware_of(departure)
-        if not missing or job.state != ACTIVE:
-            del self.departures[job.id]
-            if job.state == ACTIVE:
-                self.delete(job)
+        if missing and job.state == ACTIVE:
+            for peer in missing:
+                if peer.link_up:
+                    self.send_slots(peer)
+                    peer.outbox.append(Owners([job.id], [self.wire_owners(job.owners)], True))
+            departure.next_ms = self.now_ms + TELL_AGAIN_MS
             return
-        for peer in missing:
-            self.send_slots(peer)
-        self.tell_all(missing, LEFT, job.id, departure.heir_slot)
-        departure.next_ms = self.now_ms + TELL_AGAIN_MS
+        del self.departures[job.id]
+        if job.state == ACTIVE and departure.kept:  # otherwise something else has happened to it, or it needs a new owner
+            self._leave_job(job)
 
-    def left_known(self, peer: Peer, job_id: bytes) -> None:
-        """An owner does not count this node any more."""
+    def _leave_job(self, job: Job) -> None:
+        self.tell_all(self.others(job.owners), LEFT, job.id)
+        self.delete(job)
+
+    def owners_known(self, peer: Peer, job_id: bytes, kept: int) -> None:
+        """An owner knows all the others of a job; or (`kept` 0) it has not got the job any more."""
         departure = self.departures.get(job_id)
         if departure is not None:
             departure.known |= 1 << peer.slot
+            if kept:
+                departure.kept |= 1 << peer.slot
+            else:
+                departure.job.owners &= ~(1 << peer.slot)
             if not self._unaware_of(departure):
                 self._tell_owners(departure)
+
+    def handover_link_down(self, peer: Peer) -> None:
+        """What a peer said may not be true any more: it is asked again when it is back."""
+        for departure in self.departures.values():
+            departure.known &= ~(1 << peer.slot)
+            departure.kept &= ~(1 << peer.slot)
 
     def _unaware_of(self, departure: Departure) -> list[Peer]:
         """Return the owners that do not know yet; failed ones are not waited for: the heir asks them before it queues the job."""

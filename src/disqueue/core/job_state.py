@@ -34,4 +34,7 @@ DELAYED = 128
 MOVED = 256
 """Sent to another node, which has it queued or out with a worker until `due_ms`; bit of that node in `confirmed`."""
 
+CONTESTED = 512
+"""Another node has the job too, while it is out with a worker of this one: ask again before it is queued."""
+
 COUNTER_MAX = 0xFFFF

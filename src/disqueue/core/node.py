@@ -227,6 +227,7 @@ class Node(Handover):
     def link_down(self, peer: Peer) -> None:
         """What was sent to a member last may not have arrived."""
         self.federation_link_down(peer)
+        self.handover_link_down(peer)
         for request in list(self.requests.values()):
             if request.asked is peer:
                 self.request_timed_out(request)
@@ -275,6 +276,8 @@ def _receive_owners(node: Node, peer: Peer, record: wire.Owners) -> None:
     if len(record.ids) == len(record.owners):
         for job_id, owners in zip(record.ids, record.owners, strict=True):
             node.owners_told(peer, job_id, node.mask_of(peer, owners))
+            if record.confirm:
+                node.tell(peer, wire.OWNERS_KNOWN, job_id, 1 if node.find_job(job_id) is not None else 0)
 
 
 RECORD_HANDLERS: dict[type, Callable[[Node, Peer, Any], None]] = {
@@ -286,7 +289,7 @@ RECORD_HANDLERS: dict[type, Callable[[Node, Peer, Any], None]] = {
     wire.SetAck: _receive_set_ack,
     wire.GotAck: _receive_got_ack,
     wire.Owners: _receive_owners,
-    wire.Want: lambda node, peer, record: node.peer_wants(peer, record.queue, record.credit),
+    wire.Want: lambda node, peer, record: node.peer_wants(peer, record.queue, record.credit, record.waiting),
     wire.Slots: lambda node, peer, record: node.learn_slots(peer, record),
     wire.PauseQueue: lambda node, _peer, record: node.pause_here(record.queue, record.pause),
     wire.Forward: lambda node, peer, record: node.forwarded(peer, record),
@@ -302,8 +305,8 @@ BATCH_HANDLERS: dict[int, Handler] = {
     wire.WILL_QUEUE: lambda node, peer, job_id, _number: node.owner_asks(peer, job_id),
     wire.HELD: lambda node, peer, job_id, number: node.owner_holds(peer, job_id, number),
     wire.WORKING: lambda node, peer, job_id, _number: node.owner_works(peer, job_id),
-    wire.LEFT: lambda node, peer, job_id, number: node.owner_left(peer, job_id, number),
-    wire.LEFT_KNOWN: lambda node, peer, job_id, _number: node.left_known(peer, job_id),
+    wire.LEFT: lambda node, peer, job_id, _number: node.owner_left(peer, job_id),
+    wire.OWNERS_KNOWN: lambda node, peer, job_id, number: node.owners_known(peer, job_id, number),
     wire.HANDOFF: lambda node, peer, job_id, _number: node.job_handed_here(peer, job_id),
     wire.RECEIVED: lambda node, peer, job_id, _number: node.move_received(peer, job_id),
     wire.MISSING: lambda node, peer, job_id, _number: node.move_missing(peer, job_id),

@@ -188,11 +188,6 @@ class Peers(Delivery):
         """Return an owner set for the wire, without nodes that were forgotten."""
         return wire_mask(mask & (self.members.members_mask | self.members.unknown_mask))
 
-    def mask_of_slot(self, peer: Peer, slot: int) -> int:
-        """Return the mask of one node that a peer names by its slot there; 0 for one that it has not explained."""
-        slot_map = self.jobs_of(peer).slot_map
-        return 1 << slot_map[slot] if 0 < slot < len(slot_map) and slot_map[slot] >= 0 else 0
-
     def mask_of(self, peer: Peer, mask: Any) -> int:
         """Return a mask that came in a record of the peer, in this node's slots."""
         return self.from_peer_mask(peer, mask_from_wire(mask))

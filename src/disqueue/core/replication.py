@@ -178,6 +178,7 @@ class Replication(Peers):
         job.waiter = copying
         self.register(job)
         targets = self._choose_targets(job, copying, wanted)
+        copying.told = job.owners
         self._copy_to(job, targets)
         self._plan_step(copying, targets)
         self.arm(job)
@@ -277,9 +278,13 @@ class Replication(Peers):
             return
         job.owners &= ~bit
         copying.refused |= bit
+        copying.told = 0  # what the others were told is not true any more
         if reason == REFUSED_PAUSED:
             copying.paused = True
-        self.copy_step(job)
+        targets = self._choose_targets(job, copying, 1)
+        if targets:  # otherwise those who refused are asked again with the next step: at once they would refuse again
+            self._copy_to(job, targets)
+            self._plan_step(copying, targets)
         if not self._give_up_paused(job, copying):
             self.arm(job)
 
@@ -342,8 +347,21 @@ class Replication(Peers):
         if holders and not job.flags & ONCE_QUEUED:
             delay_ms = max(0, job.due_ms - self.now_ms) if job.delay_s else 0
             self.tell(holders[self.random_below(len(holders))], ENQUEUE, job.id, delay_ms)
-        self.unregister(job)
-        job.state = GONE
+        if not job.owners & ~copying.told:  # they know each other from the job itself
+            self.unregister(job)
+            job.state = GONE
+            return
+        job.owners |= 1
+        if self.journal is not None:
+            self.journal.job_added(job)
+        self.stand_back(job, job.retry_s * 1000)
+        self.depart(job, 0)
+
+    def stand_back(self, job: Job, wait_ms: int) -> None:
+        """Let another owner be first to queue the job; a higher layer knows how."""
+
+    def depart(self, job: Job, keeper: int) -> None:
+        """Forget the job as soon as its owners know each other; a higher layer sees to it."""
 
     # -- failures
 
@@ -449,8 +467,8 @@ class Replication(Peers):
     def enqueue_ordered(self, job_id: bytes, delay_ms: int) -> None:
         """The node that took the job from its producer keeps no copy: this one queues it, now or after its delay."""
         job = self.jobs.get(job_id)
-        if job is None or job.state != ACTIVE or (job.retry_s == 0 and job.flags & DELIVERED):
-            return
+        if job is None or job.state != ACTIVE or job.flags & DELIVERED:
+            return  # it was queued here already, because the order came late
         job.flags &= ~ONCE_QUEUED
         if delay_ms > 0 and not job.flags & DELAYED:
             job.due_ms = self.now_ms + delay_ms

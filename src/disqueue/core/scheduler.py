@@ -10,6 +10,7 @@ from disqueue.core.job import (
     ACKED,
     ACTIVE,
     ASKED,
+    CONTESTED,
     COUNTER_MAX,
     DELAYED,
     DELIVERED,
@@ -98,6 +99,10 @@ class Scheduler(Registry):
         if job.state != ACTIVE:
             if job.due_ms <= self.now_ms:
                 self.renew(job)
+        elif job.due_ms <= self.now_ms and job.flags & CONTESTED:
+            job.flags &= ~(CONTESTED | LEASED | MOVED | ASKED)
+            job.due_ms = self.now_ms + ASK_AHEAD_MS
+            self._due(job)
         elif job.due_ms <= self.now_ms:
             self.enqueue(job, _BY_TIME)
         elif self._must_ask(job) and job.due_ms - _ASK_AHEAD_MS <= self.now_ms:
@@ -149,7 +154,7 @@ class Scheduler(Registry):
             order_ns = self._order_behind(queue)
         job.order_ns = order_ns
         announced = job.flags & ONCE_QUEUED
-        job.flags = (job.flags | ONCE_QUEUED) & ~(ASKED | LEASED | MOVED)
+        job.flags = (job.flags | ONCE_QUEUED) & ~(ASKED | LEASED | MOVED | CONTESTED)
         if not queue.visible:
             self.make_visible(queue)
         self.mark_queued(job)
@@ -219,7 +224,7 @@ class Scheduler(Registry):
 
         An at-most-once job can only be forgotten from here on; it can still be looked at for a while.
         """
-        job.flags = (job.flags | DELIVERED | LEASED) & ~ASKED
+        job.flags = (job.flags | DELIVERED | LEASED) & ~(ASKED | CONTESTED)
         queue: Queue = job.queue
         queue.delivered += 1
         if job.retry_s > 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from disqueue.core.job import ACKED, HELD, QUEUED, Job
+from disqueue.core.job import ACKED, HELD, LEASED, QUEUED, Job
 from disqueue.core.registry import LEVEL_FULL
 from disqueue.simulation.ledger import NEVER_MS, OK, REFUSED, Delivery, Entry, Ledger, Violation
 from disqueue.simulation.observer import JournalPort, Observer
@@ -109,6 +109,7 @@ class Checker(Observer):
         if process in entry.holders:
             raise Violation("S23 tables", f"{process.machine.name} took {entry} twice", entry)
         entry.holders[process] = None
+        entry.known_to[process] = None
         self.note(process, f"takes {job.id.decode()} (state {job.state}, flags {job.flags}, owners {job.owners:b})", entry)
         self._follow_state(process, entry, job)
 
@@ -116,7 +117,7 @@ class Checker(Observer):
         """A leaving node takes only what was on its way to it, what it will pass on, and what is done."""
         made_here = entry.id[2:10] == process.machine.node_id[:8]
         begun_before = entry.started_ms <= process.leaving_ms
-        if made_here and not (entry.at_most_once or begun_before or entry.ended_ms != NEVER_MS):
+        if made_here and not (entry.holders or entry.at_most_once or begun_before or entry.ended_ms != NEVER_MS):
             raise Violation("S17 leaving", f"the leaving node {process.machine.name} keeps {entry}", entry)
         if not made_here and self.now_ms - process.leaving_ms > self.late_ms + 1000:
             raise Violation("S17 leaving", f"the leaving node {process.machine.name} took a copy of {entry}", entry)
@@ -142,7 +143,7 @@ class Checker(Observer):
 
     def _follow_state(self, process: Process, entry: Entry, job: Job) -> None:
         if job.state == ACKED:
-            entry.acked_on[process] = None
+            entry.acked_on.setdefault(process, self.now_ms)
         if job.state == QUEUED:
             entry.queued_on[process] = None
             if len(entry.queued_on) > 1:
@@ -161,7 +162,7 @@ class Checker(Observer):
         self.note(process, f"forgets it (flags {job.flags}{', expired' if expired else ''})", entry)
         del entry.holders[process]
         entry.queued_on.pop(process, None)
-        was_acked = entry.acked_on.pop(process, 0) is None
+        was_acked = entry.acked_on.pop(process, None) is not None
         entry.leases.pop(process, None)
         entry.counters.pop(process, None)
         if process.node.leaving:
@@ -170,7 +171,8 @@ class Checker(Observer):
             return
         if was_acked:
             self._check_collection(process, entry)
-        self._check_loss(process, entry)
+        if not (entry.at_most_once and job.flags & LEASED):  # it leaves in a reply of this pass
+            self._check_loss(process, entry)
         if not entry.holders and entry.ended_ms != NEVER_MS:
             self.figures.collected_ms.append(self.now_ms - entry.ended_ms)
 
@@ -181,7 +183,7 @@ class Checker(Observer):
         if entry.memories_lost:
             return  # who knew of all owners may be gone
         unaware = [holder for holder in entry.holders if self._counts(process, holder, entry)]
-        if unaware:
+        if unaware and all(process.members.find(holder.machine.node_id) is not None for holder in entry.known_to):
             names = ", ".join(holder.machine.name for holder in unaware)
             raise Violation("S10 ack kept", f"{process.machine.name} forgot the ack of {entry}, which {names} still has", entry)
 
@@ -195,14 +197,20 @@ class Checker(Observer):
         """A confirmed job that nobody has ended may not be forgotten by the last who has it."""
         if entry.holders or entry.answer != OK or entry.ended_ms != NEVER_MS:
             return
-        if entry.at_most_once and entry.deliveries:
+        if entry.at_most_once and (entry.deliveries or entry.memories_lost):
             return
+        if process.node.leaving and entry.memories_lost:
+            return  # it could not know yet that the other one has died
+        if any(one.node.jobs.get(entry.id) is not None for one in self.cluster.processes if one is not process):
+            return  # the node that it was added to still looks for others to keep it
         raise Violation("S4 no loss", f"{process.machine.name} was the last to have {entry}, and forgot it", entry)
 
     def process_ended(self, process: Process) -> None:
         self.waiters.pop(process, None)
         for entry in self.ledger.by_mark.values():
             if process not in entry.holders:
+                passing = process is entry.origin if entry.asynchronous else entry.at_most_once and process in entry.known_to
+                entry.memories_lost += passing  # what it knew of a job on its way is lost as well
                 continue
             del entry.holders[process]
             entry.acked_on.pop(process, None)
@@ -240,7 +248,9 @@ class Checker(Observer):
         entry = self.ledger.by_mark.get(request.args[2].partition(b" ")[0])
         if entry is not None and entry.body == request.args[2] and entry.started_ms == NEVER_MS:
             entry.started_ms = self.now_ms
-            self.note(process, "executes " + " ".join(arg[:20].decode("latin-1") for arg in request.args), entry)
+            entry.origin = process
+            words = [arg.decode() for number, arg in enumerate(request.args) if number != 2]
+            self.note(process, "executes " + " ".join(words), entry)
 
     def _id_command_started(self, process: Process, name: bytes, entry: Entry) -> None:
         self.note(process, f"executes {name.decode()}", entry)
@@ -315,7 +325,8 @@ class Checker(Observer):
 
     def _working_answered(self, process: Process, request: Request) -> None:
         entry = self.ledger.by_id.get(request.args[1])
-        if entry is not None and process in entry.holders and entry.retry_s and request.started_ms == self.now_ms:
+        here = entry is not None and process in entry.holders and request.started_ms == self.now_ms
+        if entry is not None and here and entry.retry_s and entry.deliveries:
             entry.leases[process] = self.now_ms + entry.retry_s * 1000
 
     def _get_answered(self, process: Process, request: Request, reply: Reply) -> None:
@@ -352,7 +363,7 @@ class Checker(Observer):
         before = entry.deliveries
         if entry.at_most_once and before:
             raise Violation("S6 at most once", f"{entry} was delivered by {before[0].process.machine.name} before", entry)
-        if process in entry.acked_on:
+        if entry.acked_on.get(process, now_ms) < now_ms:
             raise Violation(
                 "S8 acks are final", f"{process.machine.name} delivers {entry}, which it knows to be acknowledged", entry
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from disqueue.core.client import NOT_BLOCKED, Client
+from disqueue.core.client import BLOCKED_ADDJOB, NOT_BLOCKED, Client
 from disqueue.simulation.replies import Reply, ReplyReader
 from disqueue.wire.resp import ProtocolError, ReplyWriter, RequestParser
 
@@ -47,6 +47,8 @@ class ClientConnection:
         self.client.connection = self
         self.pending: deque[Request] = deque()
         self.reader = ReplyReader()
+        self._held: list[bytes] | None = None
+        """A request that waits for the end of the one before it."""
         self.dirty = False
         self.closed = False
         process.broker.connect(self.client)
@@ -60,8 +62,7 @@ class ClientConnection:
         except ProtocolError as error:
             self._refuse(error)
             return
-        if self.client.blocked == NOT_BLOCKED:
-            self.take_turn()
+        self.take_turn()
 
     def lost(self, _reason: str) -> None:
         """The client is gone."""
@@ -76,24 +77,36 @@ class ClientConnection:
         dispatcher = self.process.broker.dispatcher
         dispatcher.mark()
         for _ in range(REQUESTS_A_TURN):
-            if self.closed or client.close_asap or client.close_after_reply or client.blocked != NOT_BLOCKED:
+            if self.closed or client.close_asap or client.close_after_reply:
                 break
             try:
-                args = self.parser.next_request()
+                args = self._held or self.parser.next_request()
             except ProtocolError as error:
                 self._refuse(error)
                 return
             if args is None:
                 break
-            request = Request(args, self.process.cluster.world.now_ms)
-            self.pending.append(request)
-            self.process.observer.request_started(self, request)
-            dispatcher.execute(client, args)
-            if client.blocked != NOT_BLOCKED:
-                self._note_wait(request)
+            behind = client.blocked != NOT_BLOCKED
+            if behind and not (client.blocked == BLOCKED_ADDJOB and dispatcher.may_go_behind(client, args)):
+                self._held = args
+                break
+            self._held = None
+            self._execute(args, behind)
         else:
             self.process.give_turn(self)
         self.process.mark_dirty(self)
+
+    def _execute(self, args: list[bytes], behind: bool) -> None:
+        client, dispatcher = self.client, self.process.broker.dispatcher
+        request = Request(args, self.process.cluster.world.now_ms)
+        self.pending.append(request)
+        self.process.observer.request_started(self, request)
+        if behind:
+            dispatcher.execute_behind(client, args)
+        else:
+            dispatcher.execute(client, args)
+        if client.blocked != NOT_BLOCKED:
+            self._note_wait(request)
 
     def flush(self) -> None:
         """Send what was written in this pass."""

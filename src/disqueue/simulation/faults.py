@@ -66,6 +66,11 @@ class Faults:
             process.pass_delay_ms = 0
             process.pause(False)
             process.post(lambda node=process.node: node.set_leaving(False))  # type: ignore[misc]
+        self.unpause()
+
+    def unpause(self) -> None:
+        """No queue is paused any more; a broadcast may still be on its way, so this is done again before the end."""
+        for process in self.cluster.processes:
             for queue in self.workload.queues:
                 process.post(lambda node=process.node, name=queue: node.set_pause(name, 0, False))  # type: ignore[misc]
 

@@ -55,8 +55,12 @@ class Entry:
         self.deliveries: list[Delivery] = []
         self.holders: dict[Process, None] = {}
         """Processes that know the job, in any state."""
-        self.acked_on: dict[Process, None] = {}
+        self.acked_on: dict[Process, int] = {}
+        """Processes that keep its acknowledgement, with the time since when."""
         self.queued_on: dict[Process, None] = {}
+        self.origin: Process | None = None
+        self.known_to: dict[Process, None] = {}
+        """Processes that have had it."""
         self.memories_lost = 0
         self.handed_over = False
         """A leaving node, or a flush, has dropped a copy."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class JournalPort:
-    """The journal port of a node: hears of every job that the node takes, changes and forgets."""
+    """The journal port of a node: hears of every job that the node takes, changes and forgets. Nothing is kept."""
 
     error = ""
     always_synced = False

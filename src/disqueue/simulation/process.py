@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from disqueue.commands.broker import Broker
 from disqueue.commands.ports import DetachedServer
 from disqueue.config.configuration import Configuration
-from disqueue.core.client import NOT_BLOCKED, Client
+from disqueue.core.client import Client
 from disqueue.core.links import Bus, BusSettings, Link
 from disqueue.core.membership import Membership
 from disqueue.core.membership_ports import MembershipSettings, TableKeeper
@@ -169,7 +169,7 @@ class Process:
             call()
         turns, self._turns = self._turns, []
         for connection in turns:
-            if not connection.closed and connection.client.blocked == NOT_BLOCKED:
+            if not connection.closed:
                 connection.take_turn()
         node.end_pass()
         if self.keeper.dirty:

@@ -13,10 +13,10 @@ from disqueue.simulation.faults import Faults
 from disqueue.simulation.ledger import NEVER_MS, OK, Entry, Violation
 from disqueue.simulation.options import Options, draw
 from disqueue.simulation.process import Process
-from disqueue.simulation.state import check_answers, check_process
+from disqueue.simulation.state import check_answers, check_process, describe_holders
 from disqueue.simulation.workload import Workload
 
-CHECK_MS = 500
+CHECK_MS = 1000
 JOIN_MS = 15_000
 MEET_MS = 1000
 FINISH_MS = 15_000
@@ -66,6 +66,7 @@ class Run:
         self.workload = Workload(self.cluster, options, self.checker.ledger)
         self.faults = Faults(self.cluster, options, self.workload)
         self.result = Result(options)
+        self._checked_ms = 0
 
     def execute(self) -> Result:
         """Run to the end, or to the first violation."""
@@ -77,6 +78,7 @@ class Run:
             result.violation = str(violation)
             marks = {entry.mark for entry in violation.entries}
             result.trace = self.cluster.trace.about(marks)
+            result.trace += [line for entry in violation.entries for line in describe_holders(self.cluster, entry)]
             cause = violation.__cause__
             if cause is not None:
                 result.trace += "".join(traceback.format_exception(cause)).splitlines()
@@ -114,10 +116,12 @@ class Run:
         world = self.cluster.world
         end_ms = world.now_ms + duration_ms
         while world.now_ms < end_ms:
-            world.run(min(world.now_ms + CHECK_MS, end_ms))
-            self._check_nodes()
+            world.run(min(self._checked_ms + CHECK_MS, end_ms))
+            if world.now_ms >= self._checked_ms + CHECK_MS:
+                self._check_nodes()
 
     def _check_nodes(self) -> None:
+        self._checked_ms = self.cluster.world.now_ms
         if self.cluster.world.events_run > MAX_EVENTS:
             raise Violation("L7 no storm", f"more than {MAX_EVENTS} events")
         for process in self.cluster.processes:
@@ -161,6 +165,7 @@ class Run:
         """All jobs that are left are handed out and acknowledged in time."""
         workload, machines = self.workload, self.cluster.machines
         workload.stopping = False
+        self.faults.unpause()
         clients = [workload.add_client(f"drain {machine.name}") for machine in machines]
         for index, client in enumerate(clients):
             client.run(workload.drain(client, index))
@@ -176,7 +181,7 @@ class Run:
         self._await(FINISH_MS, lambda: workload.finished, "L1 answers", "the workers do not come to an end")
 
     def _left(self) -> list[Entry]:
-        """Return the jobs that somebody holds and nobody has ended."""
+        """Return the jobs that somebody holds who does not know them to be done."""
         now_ms = self.cluster.world.now_ms
         return [
             entry
@@ -184,7 +189,7 @@ class Run:
             if entry.holders
             and now_ms < entry.expires_ms
             and not (entry.at_most_once and (entry.deliveries or entry.dequeued))
-            and (entry.ended_ms == NEVER_MS or (entry.fast_ended and not self._is_acked(entry)))
+            and not self._is_acked(entry)
         ]
 
     def _is_acked(self, entry: Entry) -> bool:
@@ -217,7 +222,7 @@ class Run:
     def _kept(self) -> list[tuple[Process, Job]]:
         """Return the jobs that nodes still keep, but for those that may wait for an operator."""
         by_id = self.checker.ledger.by_id
-        kept = [(process, job) for process in self.cluster.processes for job in process.node.jobs]
+        kept = [(process, job) for process in self.cluster.processes if len(process.node.jobs) for job in process.node.jobs]
         return [one for one in kept if not (one[1].id in by_id and by_id[one[1].id].stranded)]
 
     def _raise_left_over(self) -> None:

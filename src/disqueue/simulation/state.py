@@ -12,6 +12,8 @@ from disqueue.simulation.ledger import Violation
 
 if TYPE_CHECKING:
     from disqueue.core.node import Node
+    from disqueue.simulation.cluster import Cluster
+    from disqueue.simulation.ledger import Entry
     from disqueue.simulation.process import Process
 
 TABLES = "S23 tables"
@@ -102,6 +104,26 @@ def _check_job(name: str, node: Node, job: Job) -> None:
         raise Violation(TABLES, f"{name}: {text} waits for copies, and nobody waits for it")
     if job.state == ACTIVE and job.expires_ms + 5000 < node.now_ms:
         raise Violation("S11 ttl", f"{name} keeps {text} after its TTL")
+
+
+def describe_holders(cluster: Cluster, entry: Entry) -> list[str]:
+    """Say in lines what each node knows of a job."""
+    lines = []
+    for process in cluster.processes:
+        job = process.node.jobs.get(entry.id) if entry.id else None
+        if job is None:
+            continue
+        names = {one.node_id: one.name for one in cluster.machines}
+        owners = ",".join(names.get(owner, "?") for owner in process.node.node_ids(job.owners))
+        line = f"{process.machine.name}: state {job.state}, flags {job.flags}, owners {owners}, confirmed {job.confirmed:b},"
+        line += f" due {job.due_ms - process.node.now_ms if job.due_ms else None},"
+        line += f" wakes {job.wake_ms - process.node.now_ms}, attempts {job.attempts}"
+        for peer in process.members.peers:
+            data = process.node.jobs_of(peer)
+            tables = ("in_flight", "offered", "held", "released")
+            line += "".join(f", {table} {names.get(peer.node_id)}" for table in tables if job.id in getattr(data, table))
+        lines.append(line)
+    return lines
 
 
 def check_answers(process: Process) -> None:

@@ -45,7 +45,7 @@ HELD = 7
 WORKING = 8
 """A worker goes on with it: start the lease again."""
 LEFT = 9
-"""The sender has handed its copy over and wants to be no owner any more; number: the slot of who has it now, 0: nobody new."""
+"""The sender has handed its copy over and is no owner any more."""
 HANDOFF = 10
 """Queue your copy in place of the sender's."""
 RECEIVED = 11
@@ -62,8 +62,8 @@ WITHDRAWN = 16
 """It is not the receiver's: drop what is held."""
 ASK_HELD = 17
 """Is this held job the sender's?"""
-LEFT_KNOWN = 18
-"""Answers `LEFT`: the receiver counts no more as an owner."""
+OWNERS_KNOWN = 18
+"""Answers an `Owners` that asks for it; number: 1 when the sender has the job, 0 when not."""
 
 QUEUED_NACK = 1
 QUEUED_DELIVERY = 2
@@ -140,10 +140,14 @@ class GotAck(BusRecord, tag=15):
 
 
 class Want(BusRecord, tag=16):
-    """Consumers of the sender wait at a queue: send up to `credit` jobs when there are. 0: none any more."""
+    """Consumers of the sender want jobs of a queue: send up to `credit` when there are. 0: none any more.
+
+    `waiting`: they are blocked; otherwise they came and found nothing, and may come again.
+    """
 
     queue: Annotated[bytes, Meta(max_length=MAX_NAME_BYTES)]
     credit: Uint32
+    waiting: bool = True
 
 
 class Slots(BusRecord, tag=17):
@@ -169,10 +173,15 @@ class Forward(BusRecord, tag=19):
 
 
 class Owners(BusRecord, tag=21):
-    """Answers `WILL_QUEUE`: the sender has not got the job in hand; it knows of these owners, one of which may."""
+    """The owners of jobs that the sender knows of.
+
+    It answers `WILL_QUEUE` where the sender has not got the job in hand, but one of these may. With `confirm` the sender is about
+    to forget its copy, and waits for `OWNERS_KNOWN`.
+    """
 
     ids: Annotated[list[JobId], Meta(max_length=MAX_BATCH)]
     owners: Annotated[list[Mask], Meta(max_length=MAX_BATCH)]
+    confirm: bool = False
 
 
 class Answer(BusRecord, tag=20):
