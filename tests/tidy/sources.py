@@ -46,7 +46,7 @@ def text_files() -> list[Path]:
             if path.is_dir():
                 if path.name == ".ci" or not (path.name in LEFT_OUT or path.name.startswith(".") or path.suffix == ".egg-info"):
                     folders.append(path)
-            elif path.suffix in TEXT and path.name != ".git":
+            elif path.suffix in TEXT and path.name != ".git" and b"\0" not in path.read_bytes()[:4096]:
                 found.append(path)
     return sorted(found)
 
