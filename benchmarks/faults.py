@@ -29,8 +29,6 @@ OWN_OPTIONS = ["--protected-mode", "no", "--loglevel", "notice"]
 JOIN_LIMIT_S = 30.0
 HEAL_LIMIT_S = 60.0
 COLLECT_LIMIT_S = 60.0
-QUIET_S = 5.0
-"""The drain is over when no node had a job for this long, and three times RETRY."""
 
 
 class Nemesis:
@@ -138,7 +136,7 @@ async def run(nodes: Nodes, arguments: argparse.Namespace) -> dict[str, Any]:
     load.producing = False
     await asyncio.sleep(arguments.calm)
     await load.stop()
-    drained_s = await load.drain(max(QUIET_S, 3 * arguments.retry), HEAL_LIMIT_S)
+    drained_s = await load.drain(max(arguments.quiet, 3 * arguments.retry), HEAL_LIMIT_S)
     collected_s, left = await collect(addresses, COLLECT_LIMIT_S if not arguments.server else 0.0)
     result = load.history.verdict() | {
         "healed_s": round(healed_s, 1),
@@ -187,13 +185,15 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--on", type=float, default=10.0, help="seconds of each fault")
     parser.add_argument("--off", type=float, default=10.0, help="seconds after each fault")
     parser.add_argument("--calm", type=float, default=10.0, help="seconds without faults and new jobs before the drain")
+    parser.add_argument("--quiet", type=float, default=5.0, help="seconds without a job, and three RETRY, that end the drain")
     parser.add_argument("--rate", type=float, default=100.0, help="jobs a second, all nodes together")
     parser.add_argument("--retry", type=int, default=1)
     parser.add_argument("--replicate", type=int, default=3)
     parser.add_argument("--timeout-ms", type=int, default=100, help="of ADDJOB")
     parser.add_argument("--node-timeout", type=int, default=5000)
     parser.add_argument("--appendfsync", default="", help="with a journal and this policy; without: memory only")
-    parser.add_argument("--base-port", type=int, default=18_400)
+    parser.add_argument("--base-port", type=int, default=0, help="of the first node; 0: free ones")
+    parser.add_argument("--check", action="store_true", help="only tell, by the exit code, whether this machine can do that")
     parser.add_argument("--network", choices=("auto", "loopback", "namespaces"), default="auto")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", default="", help="directory for the files of the nodes; without it they are deleted")
@@ -212,6 +212,8 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
 def main() -> int:
     """Run, report; 0 when nothing was lost and nothing unexpected came."""
     arguments = parse()
+    if arguments.check:
+        return 0
     options = ["--cluster-node-timeout", str(arguments.node_timeout), *shlex.split(arguments.options)]
     if arguments.appendfsync:
         options += ["--appendonly", "yes", "--appendfsync", arguments.appendfsync]

@@ -17,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from disqueue.testing.server import free_port
+
 BUS_PORT_OFFSET = 10_000
 STOP_TIMEOUT_S = 10.0
 
@@ -43,7 +45,7 @@ class Network:
     can_be_cut = False
 
     def __init__(self, size: int, base_port: int) -> None:
-        self.ports = [base_port + number for number in range(size)]
+        self.ports = [base_port + number if base_port else free_port() for number in range(size)]
 
     def command(self, _number: int, command: list[str]) -> list[str]:
         return command
