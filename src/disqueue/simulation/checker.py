@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from disqueue.core.job import ACKED, HELD, LEASED, QUEUED, Job
+from disqueue.core.job import ACKED, HELD, LEASED, PLACEHOLDER, QUEUED, Job
 from disqueue.core.registry import LEVEL_FULL
 from disqueue.simulation.ledger import NEVER_MS, OK, REFUSED, Delivery, Entry, Ledger, Violation
 from disqueue.simulation.observer import JournalPort, Observer
@@ -100,6 +100,8 @@ class Checker(Observer):
 
     def job_added(self, process: Process, job: Job) -> None:
         """A process takes a job into its memory."""
+        if job.flags & PLACEHOLDER:  # the acknowledgement of a job that the node does not know
+            return
         ledger = self.ledger
         entry = ledger.entry_of(job.body)
         ledger.identify(entry, job.id)
@@ -123,7 +125,8 @@ class Checker(Observer):
             raise Violation("S17 leaving", f"the leaving node {process.machine.name} took a copy of {entry}", entry)
 
     def _check_identity(self, entry: Entry, job: Job) -> None:
-        queue: Queue = job.queue  # type: ignore[assignment]
+        queue = job.queue
+        assert queue is not None
         if not entry.ctime_ns:
             entry.ctime_ns = job.ctime_ns
         seen = (queue.name, job.ttl_s, job.retry_s, job.delay_s, job.ctime_ns)

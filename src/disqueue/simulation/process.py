@@ -121,7 +121,7 @@ class Process:
         self.node.on_unblock = self._unblocked
         self.node.begin_pass(self.clock.now_ms(), self.clock.wall_ms())
         self.keeper = self.members.keeper = Keeper(self)
-        self.broker = Broker(self.node, Configuration(), SimulatedServer(self), self.clock)
+        self.broker: Broker = Broker(self.node, Configuration(), SimulatedServer(self), self.clock)
         self.bus = Bus(self.members, self, BusSettings(machine.cluster.secret), self.node.receive)
         machine.configure(self)
         self._open()

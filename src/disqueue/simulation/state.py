@@ -94,11 +94,12 @@ def _check_job(name: str, node: Node, job: Job) -> None:
         if not is_at_least_once(job.id):
             raise Violation("S7 no acks of at-most-once jobs", f"{name} keeps an ack of the unknown {text}")
         return
-    if job.queue is None or node.queues.get(job.queue.name) is not job.queue:
+    queue = job.queue
+    if queue is None or node.queues.get(queue.name) is not queue:
         raise Violation(TABLES, f"{name} has {text} in a queue that it has not got")
     if is_at_least_once(job.id) != (job.retry_s > 0):
         raise Violation("S7 parity", f"{name}: the id {text} does not fit RETRY {job.retry_s}")
-    if job.state == QUEUED and job not in job.queue.jobs.page(0, job.queue.jobs.count, False):
+    if job.state == QUEUED and job not in queue.jobs.page(0, queue.jobs.count, False):
         raise Violation(TABLES, f"{name}: {text} is queued, but not in its queue")
     if job.state == WAIT_REPL and (job.waiter is None or (job.waiter.client is None and not job.waiter.external)):
         raise Violation(TABLES, f"{name}: {text} waits for copies, and nobody waits for it")

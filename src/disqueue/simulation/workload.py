@@ -54,6 +54,9 @@ class Workload:
     def finished(self) -> bool:
         return all(client.finished for client in self.clients)
 
+    def is_stopping(self) -> bool:
+        return self.stopping
+
     # -- producers
 
     def produce(self, client: SimulatedClient, dice: random.Random) -> Script:
@@ -116,7 +119,7 @@ class Workload:
                 assert isinstance(job, list)
                 assert isinstance(job[1], bytes)
                 yield Sleep(int(dice.expovariate(1 / (self.options.work_ms + 1))))
-                if self.stopping:
+                if self.is_stopping():
                     break
                 if not client.connected and not (yield Connect(dice.choice(self.cluster.machines))):
                     break
