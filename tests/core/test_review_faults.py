@@ -172,3 +172,47 @@ def test_the_clock_of_another_node_does_not_date_the_jobs_of_this_one_after_a_re
     assert job is not None
     assert job.state in (ACTIVE, QUEUED)
     assert abs(job.ctime_ns // 1_000_000 - again.node.wall_ms) < 10_000
+
+
+def test_a_node_that_has_left_a_job_is_no_owner_after_a_restart_either() -> None:
+    server = new_server()
+    peer = server.node.members._make_member(b"b" * 40)
+    server.node.receive(peer, [wire.Store([LoneNode().record(UNKNOWN_ID)])])
+    server.run_pass()
+    server.node.receive(peer, [batch(wire.LEFT, UNKNOWN_ID)])
+    server.run_pass()
+    again = server.restarted()
+    job = again.node.jobs.get(UNKNOWN_ID)
+    assert job is not None
+    assert job.owners == 1, "its acknowledgement would wait for the node that has left"
+
+
+# -- jobs that are delivered at most once
+
+
+def test_work_elsewhere_does_not_take_an_at_most_once_job_out_of_its_queue() -> None:
+    one = LoneNode()
+    job_id = one.add(retry_s=0)
+    one.receive(one.peers[0], batch(wire.WORKING, job_id))
+    job = one.node.jobs.get(job_id)
+    assert job is not None
+    assert job.state == QUEUED, "nothing would bring it back"
+
+
+def test_what_is_between_two_nodes_cannot_be_given_back() -> None:
+    one = LoneNode()
+    job_id = one.add(retry_s=0)
+    one.receive(one.peers[0], wire.Want(b"q", 1))
+    client = one.client()
+    one.run(lambda: one.node.id_command(client, forwarding.NACK, [job_id]))
+    assert client.reply.take() == b":0\r\n"
+
+
+def test_two_clients_that_acknowledge_the_same_unknown_job_are_both_answered_when_its_owner_is_found() -> None:
+    one = LoneNode()
+    first, second = one.client(), one.client()
+    for client in (first, second):
+        one.run(lambda client=client: one.node.id_command(client, forwarding.ACKJOB, [UNKNOWN_ID]))
+    one.receive(one.peers[0], wire.GotAck([UNKNOWN_ID], [1]))
+    assert (first.blocked, second.blocked) == (NOT_BLOCKED, NOT_BLOCKED)
+    assert first.reply.take() == second.reply.take() == b":1\r\n"

@@ -405,9 +405,11 @@ class Acknowledgement(Replication):
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job_id, job.owners)
             return
+        if job.retry_s == 0:
+            return  # its worker has no more time for that, and nobody else gets it
         if job.state == QUEUED:
             self.dequeue(job)
-        if job.state == ACTIVE and job.retry_s > 0:
+        if job.state == ACTIVE:
             if job.flags & DELAYED:
                 self.clear_delayed(job)
             if job.flags & LEASED and job.due_ms > self.now_ms:
@@ -422,6 +424,8 @@ class Acknowledgement(Replication):
             job.owners &= ~(1 << peer.slot)
             if job.waiter is not None:
                 job.waiter.confirmed &= ~(1 << peer.slot)
+            if self.journal is not None and job.state != WAIT_REPL:
+                self.journal.job_changed(job)
 
 
 def hash_of(job_id: bytes, node_id: bytes) -> int:

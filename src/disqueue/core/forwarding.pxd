@@ -5,7 +5,7 @@ from disqueue.core.job cimport Job
 from disqueue.core.timers cimport Timed
 from disqueue.wire.resp cimport ReplyWriter
 
-cdef int ACKED, ACTIVE, DELETED, DELIVERED, PLACEHOLDER, QUEUED, WAIT_REPL
+cdef int ACKED, ACTIVE, DELETED, DELIVERED, HELD, PLACEHOLDER, QUEUED, WAIT_REPL
 cdef int BY_COMMAND, BY_NACK
 cdef int _ACKJOB, _NACK, _ENQUEUE, _DEQUEUE, _WORKING, _DELJOB
 

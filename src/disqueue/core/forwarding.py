@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from disqueue.core.acknowledgement import Acknowledgement
 from disqueue.core.client import BLOCKED_FORWARD, Client
 from disqueue.core.ids import is_at_least_once
-from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELETED, DELIVERED, PLACEHOLDER, QUEUED, WAIT_REPL, Job
+from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELETED, DELIVERED, HELD, PLACEHOLDER, QUEUED, WAIT_REPL, Job
 from disqueue.core.replication import TAKEOVER_JITTER_MS
 from disqueue.core.scheduler import ASK_AHEAD_MS, BY_COMMAND, BY_NACK
 from disqueue.core.timers import Timed
@@ -73,7 +73,8 @@ class Forwarding(Acknowledgement):
         """Start with no requests."""
         self.requests: dict[int, Request] = {}
         self.last_request = 0
-        self.ack_requests: dict[bytes, Request] = {}
+        self.ack_requests: dict[bytes, list[Request]] = {}
+        """Acknowledged and unknown here -> the commands that wait for somebody who knows the job."""
 
     # -- commands of clients
 
@@ -128,7 +129,7 @@ class Forwarding(Acknowledgement):
         return 1
 
     def _nack(self, job: Job) -> int:
-        if job.state != ACTIVE or (job.retry_s == 0 and job.flags & DELIVERED):
+        if job.state != ACTIVE or job.flags & HELD or (job.retry_s == 0 and job.flags & DELIVERED):
             return 0
         self.count_nack(job)
         self.enqueue(job, BY_NACK)
@@ -201,7 +202,7 @@ class Forwarding(Acknowledgement):
                 continue
             if anybody and job.flags & PLACEHOLDER:
                 request.acks.add(job_id)
-                self.ack_requests[job_id] = request
+                self.ack_requests.setdefault(job_id, []).append(request)
             self.spread_ack(job)
         return rest
 
@@ -227,8 +228,7 @@ class Forwarding(Acknowledgement):
     def _finish(self, request: Request) -> None:
         if self.requests.pop(request.number, None) is None:
             return
-        for job_id in request.acks:
-            self.ack_requests.pop(job_id, None)
+        self._forget_acks(request)
         self.timers.clear(request)
         client = request.client
         if client is None:
@@ -240,6 +240,13 @@ class Forwarding(Acknowledgement):
             client.reply.integer(request.total)
         self.unblock(client)
 
+    def _forget_acks(self, request: Request) -> None:
+        for job_id in request.acks:
+            others = [other for other in self.ack_requests.pop(job_id, ()) if other is not request]
+            if others:
+                self.ack_requests[job_id] = others
+        request.acks = set()
+
     def cancel_request(self, client: Client) -> None:
         """The client of a request has gone."""
         request: Request = client.request
@@ -249,14 +256,12 @@ class Forwarding(Acknowledgement):
 
     def ack_resolved(self, job_id: bytes, known: bool) -> None:
         """An acknowledgement of an unknown job has found its owner, or there is none."""
-        request = self.ack_requests.pop(job_id, None)
-        if request is None:
-            return
-        request.acks.discard(job_id)
-        if known:
-            request.total += 1
-        if not request.acks and request.asked is None:
-            self._finish(request)
+        for request in self.ack_requests.pop(job_id, ()):
+            request.acks.discard(job_id)
+            if known:
+                request.total += 1
+            if not request.acks and request.asked is None:
+                self._finish(request)
 
     def answered(self, peer: Peer, answer: Answer) -> None:
         """A peer has done what it could of a forwarded command."""
@@ -292,9 +297,6 @@ class Forwarding(Acknowledgement):
         if self.now_ms >= request.deadline_ms:
             request.unknown = []
             request.asked = None
-            for job_id in request.acks:
-                self.ack_requests.pop(job_id, None)
-            request.acks = set()
             self._finish(request)
         else:
             self._next_step(request)

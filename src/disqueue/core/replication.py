@@ -12,6 +12,7 @@ from disqueue.core.job import (
     DELAYED,
     DELIVERED,
     GONE,
+    HELD,
     ONCE_QUEUED,
     WAIT_REPL,
     Job,
@@ -467,7 +468,7 @@ class Replication(Peers):
     def enqueue_ordered(self, job_id: bytes, delay_ms: int) -> None:
         """The node that took the job from its producer keeps no copy: this one queues it, now or after its delay."""
         job = self.jobs.get(job_id)
-        if job is None or job.state != ACTIVE or job.flags & DELIVERED:
+        if job is None or job.state != ACTIVE or job.flags & (DELIVERED | HELD):
             return  # it was queued here already, because the order came late
         job.flags &= ~ONCE_QUEUED
         if delay_ms > 0 and not job.flags & DELAYED:
