@@ -185,6 +185,7 @@ def test_a_server_of_another_kind(fake: Callable[[Answer], FakeServer], capsys: 
         (["create", "h"], "write it as h:7711"),
         (["local", "0"], "1 to 64"),
         (["local", "3", "--port", "60000"], "bus ports"),
+        (["local", "3", "--port", "-1"], "from 1 to 65535"),
         (["status", "--timeout", "x"], "no time in seconds"),
         (["status", "--", "--hz", "1"], "only 'local'"),
         ([], "create,status"),

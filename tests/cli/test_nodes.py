@@ -57,6 +57,12 @@ def test_a_taken_port_is_told_before_anything_starts(tmp_path: Path) -> None:
     assert not (tmp_path / "n").exists()
 
 
+def test_a_directory_that_can_not_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NodeFailed, match=r"file/node can't be made: Not a directory"):
+        LocalNode(free_ports(1)[0], tmp_path / "file" / "node").start()
+
+
 def test_stopping_what_never_started(tmp_path: Path) -> None:
     node = LocalNode(1, tmp_path / "n")
     node.terminate()

@@ -12,7 +12,7 @@ from disqueue.cli.cluster_changes import ChangeRefused, Waiting, add, create
 from disqueue.cli.cluster_departures import forget, leave
 from disqueue.cli.cluster_local import MAX_NODES, run_local
 from disqueue.cli.cluster_status import report
-from disqueue.cli.connection import DEFAULT_PORT, AddressError, Target, default_target
+from disqueue.cli.connection import DEFAULT_PORT, AddressError, Target, default_target, parse_port
 from disqueue.cli.membership import explore, target_of
 from disqueue.cli.nodes import BUS_PORT_OFFSET
 
@@ -65,7 +65,7 @@ def make_parser() -> argparse.ArgumentParser:
 def _add_local(parser: argparse.ArgumentParser) -> None:
     parser.usage = "disqueue cluster local [-h] [--port PORT] [--dir DIR] [--timeout SECONDS] [--json] N [-- server options]"
     parser.add_argument("count", type=_node_count, metavar="N", help="how many")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"port of the first, the others follow ({DEFAULT_PORT})")
+    parser.add_argument("--port", type=_port, default=DEFAULT_PORT, help=f"port of the first, the others follow ({DEFAULT_PORT})")
     parser.add_argument("--dir", type=Path, default=None, help="directory for their data and logs (a temporary one)")
 
 
@@ -77,6 +77,13 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds < 1e9:
         raise argparse.ArgumentTypeError(f"'{text}' is no time in seconds: write 10 or 0.5")
     return seconds
+
+
+def _port(text: str) -> int:
+    try:
+        return parse_port(text)
+    except AddressError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _node_count(text: str) -> int:

@@ -99,8 +99,12 @@ class LocalNode:
         """Start the process; `wait_ready` tells when it serves."""
         if not is_free(self.port):
             raise NodeFailed(f"port {self.port} is in use: name another one with --port")
-        self.directory.mkdir(parents=True, exist_ok=True)
-        with self.log_path.open("ab") as log:
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            log_file = self.log_path.open("ab")
+        except OSError as error:
+            raise NodeFailed(f"{error.filename or self.directory} can't be made: {error.strerror}") from error
+        with log_file as log:
             # A process group of its own: Ctrl-C on the terminal reaches us alone, and we stop the servers in order.
             self._process = subprocess.Popen(
                 self._arguments,
