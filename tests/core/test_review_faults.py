@@ -216,3 +216,19 @@ def test_two_clients_that_acknowledge_the_same_unknown_job_are_both_answered_whe
     one.receive(one.peers[0], wire.GotAck([UNKNOWN_ID], [1]))
     assert (first.blocked, second.blocked) == (NOT_BLOCKED, NOT_BLOCKED)
     assert first.reply.take() == second.reply.take() == b":1\r\n"
+
+
+def test_a_job_whose_id_was_answered_is_not_given_up_because_its_queue_is_paused_elsewhere() -> None:
+    one = LoneNode()
+    one.run(lambda: one.node.set_leaving(True))
+    job_id = one.add(replicate=3, asynchronous=1)
+    one.receive(one.peers[0], batch(wire.STORED, job_id))
+    for peer in one.peers[1:]:
+        one.receive(peer, batch(wire.REFUSED, job_id, wire.REFUSED_PAUSED))
+    assert one.node.jobs.get(job_id) is not None
+    one.sent()
+    one.let_pass(5000)
+    assert any(isinstance(record, wire.Store) for record in one.sent()), "the pause may have ended: they are asked again"
+    for peer in one.peers[1:]:
+        one.receive(peer, batch(wire.STORED, job_id))
+    assert any(record.kind == wire.ENQUEUE for record in one.sent() if isinstance(record, wire.Batch))

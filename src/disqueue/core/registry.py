@@ -219,7 +219,8 @@ class Registry:
         """Drop an invisible queue that no job, client or peer refers to."""
         if queue.visible or queue.known_jobs or queue.waiters or queue.demand is not None:
             return
-        if self.queues.pop(queue.name, None) is not None:
+        if self.queues.get(queue.name) is queue:
+            del self.queues[queue.name]
             self.used_bytes -= QUEUE_BYTES + len(queue.name)
 
     # -- memory

@@ -290,8 +290,11 @@ class Replication(Peers):
             self.arm(job)
 
     def _give_up_paused(self, job: Job, copying: Copying) -> bool:
-        """Answer the producer when the queue is paused elsewhere, copies are missing, and no other node is left to hear of."""
-        if job.state != WAIT_REPL or not copying.paused or job.owners & ~copying.confirmed & ~1:
+        """Answer the producer when the queue is paused elsewhere, copies are missing, and no other node is left to hear of.
+
+        One that has its answer already, because it did not want to wait, must not lose the job: the nodes are asked again.
+        """
+        if job.state != WAIT_REPL or copying.client is None or not copying.paused or job.owners & ~copying.confirmed & ~1:
             return False
         self._fail_add(job, PAUSED_TEXT)
         return True
