@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import os
@@ -14,6 +15,8 @@ import pytest
 import disqueue
 from disqueue import _twins
 from disqueue._twins import build_info, hot_modules, load_plain
+
+from .sources import modules, nodes_of, shown
 
 WIRE = "disqueue.wire.resp"
 SHOW = f"import disqueue, {WIRE} as wire; print(disqueue.build_info().form, wire.__file__.endswith('.py'))"
@@ -74,3 +77,16 @@ def test_the_reason_says_how_to_change_it() -> None:
     assert info.form in ("plain", "compiled")
     assert "\n" not in info.reason
     assert info.reason
+
+
+def test_fractions_are_made_with_a_float() -> None:
+    """The compiled form divides two C integers as C does: 50 / 1000 would be 0 there."""
+    found = [
+        f"{shown(path)}:{node.lineno}"
+        for path in modules()
+        if path.with_suffix(".pxd").exists()
+        for node in nodes_of(path)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+        if isinstance(node.right, ast.Constant) and isinstance(node.right.value, int)
+    ]
+    assert not found, found

@@ -39,7 +39,7 @@ class Statistics:
         """Return commands, bytes in and bytes out a second, over the last 1.6 s, or since the last sample."""
         recent = [sample for sample in self.samples if now_ms - sample[0] <= SAMPLE_MS * SAMPLES]
         start = recent[0] if recent else self.samples[-1] if self.samples else (now_ms, commands, 0, 0)
-        seconds = (now_ms - start[0]) / 1000
+        seconds = (now_ms - start[0]) / 1000.0
         if seconds <= 0:
             return 0.0, 0.0, 0.0
         return (

@@ -193,7 +193,7 @@ class Passes:
                 return
             self.timer.cancel()
         self.timer_ms = deadline_ms
-        self.timer = self.loop.call_later(max(0, deadline_ms - self.now_ms) / 1000, self.wake)
+        self.timer = self.loop.call_later(max(0, deadline_ms - self.now_ms) / 1000.0, self.wake)
 
     def wake(self) -> None:
         """The timer has fired."""
