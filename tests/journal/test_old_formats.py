@@ -10,16 +10,27 @@ import pytest
 from disqueue.simulation.disk import SimulatedDisk
 from tests.journal.support import WALL_MS, Server
 
-FORMATS = sorted(Path(__file__).parent.glob("format_*"))
+FORMATS = sorted(Path(__file__).parent.glob("format_*.txt"))
 
 
-@pytest.mark.parametrize("directory", FORMATS, ids=lambda path: path.name)
-def test_a_journal_of_an_earlier_release_is_loaded(directory: Path) -> None:
-    """What is in the files: three jobs in `queue`, one acknowledged and one out with a worker, and the pause of the queue."""
+def unpack(path: Path) -> SimulatedDisk:
+    """Return a disk with the files in a text: a name, and below it, indented, the content in hexadecimal digits."""
     disk = SimulatedDisk(Random(1))
-    for path in directory.iterdir():
-        disk.create(path.name).write(path.read_bytes())
-    server = Server(disk, wall_ms=WALL_MS + 1000).start()
+    content: dict[str, str] = {}
+    name = ""
+    for line in path.read_text().splitlines():
+        if not line.startswith(" "):
+            name = line
+        content[name] = content.get(name, "") + (line.strip() if line.startswith(" ") else "")
+    for name, digits in content.items():
+        disk.create(name).write(bytes.fromhex(digits))
+    return disk
+
+
+@pytest.mark.parametrize("path", FORMATS, ids=lambda path: path.name)
+def test_a_journal_of_an_earlier_release_is_loaded(path: Path) -> None:
+    """What is in the files: three jobs in `queue`, one acknowledged and one out with a worker, and the pause of the queue."""
+    server = Server(unpack(path), wall_ms=WALL_MS + 1000).start()
     jobs = {(job.queue.name, job.body): job for job in server.node.jobs if job.queue is not None}
 
     assert sorted(jobs) == [
@@ -39,4 +50,4 @@ def test_a_journal_of_an_earlier_release_is_loaded(directory: Path) -> None:
 
 
 def test_there_is_one_for_each_format() -> None:
-    assert [path.name for path in FORMATS] == ["format_1"]
+    assert [path.name for path in FORMATS] == ["format_1.txt"]

@@ -90,6 +90,8 @@ class Acknowledgement(Replication):
         job.flags |= DELETED
         if job.state != ACKED:
             self._become_acked(job)
+        elif self.journal is not None:
+            self.journal.job_changed(job)
         self.spread_ack(job)
 
     def forget_everywhere(self, job: Job) -> None:
@@ -186,7 +188,7 @@ class Acknowledgement(Replication):
             self._adopt_placeholder(peer, job, owners)
             return
         if owners:
-            job.owners |= owners | 1 << peer.slot
+            self.add_owners(job, owners | 1 << peer.slot)
         if job.state == WAIT_REPL:
             self.acked_while_copying(job)
         first_time = job.state != ACKED
@@ -195,7 +197,7 @@ class Acknowledgement(Replication):
                 job.queue.acked += 1
             self._become_acked(job)
         job.confirmed |= 1 << peer.slot
-        if not (self.journal_fails() and self.journal.always_synced):
+        if not self.journal_fails():
             self.tell_ack(peer, GotAck, job_id, job.owners | 1)  # otherwise the peer asks again
         if not owners:
             self.spread_ack(job)  # the peer knows nobody: this node takes it on
@@ -228,7 +230,7 @@ class Acknowledgement(Replication):
             return
         grown = job.owners | owners
         if grown != job.owners:
-            job.owners = grown
+            self.add_owners(job, owners)
             for other in self.others(grown & ~job.confirmed):
                 self.tell_ack(other, SetAck, job_id, grown)
         if not self._unaware(job):
@@ -380,6 +382,8 @@ class Acknowledgement(Replication):
             self.count_nack(job)
         elif flags & QUEUED_DELIVERY and job.deliveries < 0xFFFF:
             job.deliveries += 1
+        if self.journal is not None:
+            self.journal.job_changed(job)
 
     def _peer_wins(self, peer: Peer, job_id: bytes) -> bool:
         """Two nodes have the job queued: both find the same one to keep it, each as often as the other."""

@@ -318,7 +318,7 @@ class Federation(Forwarding):
 
     def _import(self, peer: Peer, job: Job) -> None:
         self.add_owners(job, 1 << peer.slot)
-        self.tell(peer, RECEIVED, job.id)
+        self.promise(peer, RECEIVED, job.id)
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job.id, job.owners)
             self._came_in_vain(peer, job.queue)
@@ -377,7 +377,7 @@ class Federation(Forwarding):
         data = self.jobs_of(peer)
         job = data.offered.pop(job_id, None)
         if job is None or job.state != ACTIVE:
-            self.tell(peer, RELEASE if job_id in data.released else WITHDRAWN, job_id)
+            self._tell_whose(peer, job_id)
             return
         if self.journal_fails():
             # After a crash it could be delivered by both: it is not given up now.
@@ -386,7 +386,7 @@ class Federation(Forwarding):
             return
         data.released[job_id] = job.expires_ms
         self.delete(job)
-        self.tell(peer, RELEASE, job_id)
+        self.promise(peer, RELEASE, job_id)
 
     def release_known(self, peer: Peer, job_id: bytes) -> None:
         """The peer knows that a job is its own."""
@@ -397,7 +397,14 @@ class Federation(Forwarding):
         if job_id in self.jobs_of(peer).offered:  # its ACCEPT was lost
             self.offer_accepted(peer, job_id)
             return
-        self.tell(peer, RELEASE if job_id in self.jobs_of(peer).released else WITHDRAWN, job_id)
+        self._tell_whose(peer, job_id)
+
+    def _tell_whose(self, peer: Peer, job_id: bytes) -> None:
+        """Tell a peer whether a job that it holds is its own."""
+        if job_id in self.jobs_of(peer).released:
+            self.promise(peer, RELEASE, job_id)
+        else:
+            self.tell(peer, WITHDRAWN, job_id)
 
     def take_back(self, peer: Peer) -> None:
         """The link to a peer broke: what was only offered to it is queued here again."""
@@ -487,7 +494,7 @@ class Federation(Forwarding):
             job.owners = 1
             self._own_once(job)
             self._count_import(peer, job)
-        self.tell(peer, RELEASED, job_id)
+        self.promise(peer, RELEASED, job_id)
 
     def job_withdrawn(self, peer: Peer, job_id: bytes) -> None:
         """A held job is not this node's."""
@@ -504,7 +511,7 @@ class Federation(Forwarding):
             if until_ms <= self.now_ms:
                 del data.released[job_id]
             else:
-                self.tell(peer, RELEASE, job_id)
+                self.promise(peer, RELEASE, job_id)
         self._ask_again(peer)
         for job_id in data.held:
             self.tell(peer, ASK_HELD, job_id)

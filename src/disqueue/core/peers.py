@@ -23,6 +23,8 @@ from disqueue.wire.job_records import (
 if TYPE_CHECKING:
     from disqueue.core.peer import Peer
 
+MAX_HELD_BACK = 100_000
+"""About 20 MB; a peer that is not told asks again, or takes its job back when the link breaks."""
 RANDOM_BLOCK_BYTES = 512
 SHARED_JOB_BYTES = 1 << 16
 """Larger jobs have a record of their own, so that one record always fits a frame."""
@@ -37,6 +39,8 @@ class Peers(Delivery):
         self.random_block = b""
         self.random_offset = 0
         self.first_target = 0
+        self.held_back: list[tuple[Peer, int, bytes]] = []
+        """What peers are told when the journal can be written again."""
 
     # -- masks
 
@@ -121,6 +125,20 @@ class Peers(Delivery):
                     last.numbers.append(number)
                 return
         outbox.append(Batch(kind, [job_id], [number] if number >= 0 else []))
+
+    def promise(self, peer: Peer, kind: int, job_id: bytes) -> None:
+        """Tell a peer what it may rely on even if this node crashes: at once, or when the journal can be written again."""
+        if not self.journal_fails():
+            self.tell(peer, kind, job_id)
+        elif len(self.held_back) < MAX_HELD_BACK:
+            self.held_back.append((peer, kind, job_id))
+
+    def serve_again(self) -> None:
+        """The journal can be written again: do what was held back."""
+        held_back, self.held_back = self.held_back, []
+        for peer, kind, job_id in held_back:
+            self.tell(peer, kind, job_id)
+        Delivery.serve_again(self)
 
     def tell_all(self, peers: Iterable[Peer], kind: int, job_id: bytes, number: int = -1) -> None:
         """`tell` each of them."""

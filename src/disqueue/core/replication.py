@@ -235,6 +235,12 @@ class Replication(Peers):
         """Copies are missing: try one more node, or the same ones again when there is no other."""
         copying = job.waiter
         assert copying is not None
+        if job.state == WAIT_REPL and copying.confirmed.bit_count() >= job.replicate:
+            if self._must_wait(copying):
+                self._plan_step(copying, [])
+            else:
+                self.replicated(job)
+            return
         targets = self._choose_targets(job, copying, 1)
         if not targets:
             copying.step_ms = min(copying.step_ms * 2, MAX_STEP_MS)
@@ -243,6 +249,10 @@ class Replication(Peers):
                 copying.refused = 0  # memory may be free again, pauses may have ended
         self._copy_to(job, targets)
         self._plan_step(copying, targets)
+
+    def _must_wait(self, copying: Copying) -> bool:
+        """Tell whether the producer cannot be answered now, because this node's own copy could not be written."""
+        return not copying.external and self.journal_fails()
 
     # -- answers
 
@@ -260,7 +270,8 @@ class Replication(Peers):
         copying.confirmed |= 1 << peer.slot
         if copying.confirmed.bit_count() >= job.replicate:
             if job.state == WAIT_REPL:
-                self.replicated(job)
+                if not self._must_wait(copying):
+                    self.replicated(job)
             else:
                 job.waiter = None
                 self.arm(job)
@@ -408,8 +419,8 @@ class Replication(Peers):
         for record in jobs:
             known = self.jobs.get(record.id)
             if known is not None:
-                known.owners |= self.mask_of(peer, record.owners)
-                self.tell(peer, STORED, record.id)
+                self.add_owners(known, self.mask_of(peer, record.owners))
+                self.promise(peer, STORED, record.id)
                 continue
             reason = self._why_refuse(record)
             if reason:
@@ -420,7 +431,7 @@ class Replication(Peers):
                 self.begin_life(job)
             else:
                 self._keep_replica(job, record.wait_ms)
-            self.tell(peer, STORED, record.id)
+            self.promise(peer, STORED, record.id)
 
     def _why_refuse(self, record: JobRecord) -> int:
         if record.id in self.done:

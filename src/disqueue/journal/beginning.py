@@ -15,6 +15,8 @@ from disqueue.wire.journal_format import (
     encode_header,
 )
 
+COPY_BYTES = 1 << 20
+
 
 def settle(disk: Disk, recovery: Recovery) -> None:
     """Make the files what `recovery` has read, and see that all of it is on the disk."""
@@ -29,15 +31,25 @@ def settle(disk: Disk, recovery: Recovery) -> None:
         if recovery.file_of(number) != name:
             disk.replace(recovery.file_of(number), name)
         if ends[number] is None:
-            file = disk.open(name)
-            try:
-                if disk.size(name) > segment.size:
-                    file.truncate(segment.size)
-                file.sync()
-            finally:
-                file.close()
+            _write_again(disk, name, segment.size)
         segment.settled = True
     disk.sync_directory()
+
+
+def _write_again(disk: Disk, name: str, size: int) -> None:
+    """Put a copy of the first `size` bytes of a file in its place.
+
+    An fsync of the file itself would prove nothing: one of the process before may have failed, and then the kernel has dropped
+    what it could not write, still shows it to readers, and calls the next fsync a success.
+    """
+    file = disk.create(name + NEW_SUFFIX)
+    try:
+        for offset in range(0, size, COPY_BYTES):
+            file.write(disk.read(name, offset, min(COPY_BYTES, size - offset)))
+        file.sync()
+    finally:
+        file.close()
+    disk.replace(name + NEW_SUFFIX, name)
 
 
 def begin_segment(disk: Disk, table: SegmentTable, wall_ms: int) -> tuple[Segment, DiskFile]:

@@ -12,6 +12,7 @@ from disqueue.journal.errors import JournalError
 from disqueue.journal.manifest import (
     MANIFEST,
     NEW_SUFFIX,
+    SEGMENT_PREFIX,
     Entry,
     Manifest,
     load_manifest,
@@ -65,7 +66,10 @@ class Repair:
             entries.append(Entry(number, size))
             if changed:
                 written.append(number)
-        self._commit(old, node_id, entries, written)
+        if entries:
+            self._commit(old, node_id, entries, written)
+        else:
+            self._give_up()
         return self.lines
 
     def _free_prefix(self) -> str:
@@ -118,16 +122,20 @@ class Repair:
         self.lines.append(f"{name} is kept as {self._kept}{name}")
 
     def _salvage(self, number: int, header: Header, end: int | None) -> tuple[int, bool]:
-        """Write a segment again without what is damaged, if anything is; return its length and whether it was."""
+        """Write a segment again without what is damaged; return its length and whether it was written.
+
+        One of which not all was known to be on the disk is written again in any case, so that it is then.
+        """
         name = self._file(number)
         size = self.disk.size(name)
         data = self.disk.read(name, HEADER_BYTES, (size if end is None else min(size, end)) - HEADER_BYTES)
         records, holes = whole_records(data, header.salt)
         missing = 0 if end is None else max(0, end - size)
-        if not holes and not missing:
+        if not holes and not missing and end is not None:
             return HEADER_BYTES + len(data), False
-        self.doubtful = max(self.doubtful, number)
-        self._keep_copy(name)
+        if holes or missing:
+            self.doubtful = max(self.doubtful, number)
+            self._keep_copy(name)
         for start, stop in holes:
             self.lines.append(f"{name}: {stop - start} bytes at offset {HEADER_BYTES + start} are left out")
         if missing:
@@ -141,6 +149,17 @@ class Repair:
         finally:
             file.close()
         return HEADER_BYTES + len(records), True
+
+    def _give_up(self) -> None:
+        """Nothing can be read: make way for a new journal."""
+        for name in sorted(self._names):
+            if name == MANIFEST or (name.startswith(SEGMENT_PREFIX) and self._kept + name not in self.disk.names()):
+                self._keep_copy(name)
+        self.disk.remove(MANIFEST)
+        for number in segment_numbers(sorted(self._names)):
+            self.disk.remove(self._file(number))
+        self.disk.sync_directory()
+        self.lines.append("nothing of this journal can be read: the next start begins a new one")
 
     def _commit(self, old: Manifest | None, node_id: bytes, entries: list[Entry], written: list[int]) -> None:
         manifest = Manifest(node_id.decode("ascii", "replace"), entries)

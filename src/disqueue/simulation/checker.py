@@ -10,6 +10,7 @@ from disqueue.core.registry import LEVEL_FULL
 from disqueue.simulation.ledger import NEVER_MS, OK, REFUSED, Delivery, Entry, Ledger, Violation
 from disqueue.simulation.observer import JournalPort, Observer
 from disqueue.simulation.replies import Reply, ReplyError
+from disqueue.simulation.restarts import Restarts
 
 if TYPE_CHECKING:
     from disqueue.core.queue import Queue
@@ -75,6 +76,7 @@ class Checker(Observer):
     def __init__(self) -> None:
         self.ledger = Ledger()
         self.figures = Figures()
+        self.restarts = Restarts(self.ledger)
         self.calm = True
         self.late_ms = 1000
         """How much later than its TTL a job may be handed out where it was on its way while time passed."""
@@ -114,6 +116,7 @@ class Checker(Observer):
         entry.known_to[process] = None
         self.note(process, f"takes {job.id.decode()} (state {job.state}, flags {job.flags}, owners {job.owners:b})", entry)
         self._follow_state(process, entry, job)
+        self.restarts.taken(process, entry)
 
     def _check_leaving(self, process: Process, entry: Entry) -> None:
         """A leaving node takes only what was on its way to it, what it will pass on, and what is done."""
@@ -208,7 +211,11 @@ class Checker(Observer):
             return  # the node that it was added to still looks for others to keep it
         raise Violation("S4 no loss", f"{process.machine.name} was the last to have {entry}, and forgot it", entry)
 
+    def process_restored(self, process: Process) -> None:
+        self.restarts.restored(process)
+
     def process_ended(self, process: Process) -> None:
+        self.restarts.ended(process)
         self.waiters.pop(process, None)
         for entry in self.ledger.by_mark.values():
             if process not in entry.holders:

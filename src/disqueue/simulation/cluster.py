@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from disqueue.simulation.disk import SimulatedDisk
 from disqueue.simulation.network import Network
 from disqueue.simulation.process import BUS_PORT, CLIENT_PORT, Process
 from disqueue.simulation.trace import Trace
@@ -13,6 +14,8 @@ from disqueue.simulation.world import World
 if TYPE_CHECKING:
     from disqueue.simulation.observer import Observer
 
+RESTART_MS = 500
+"""A process that cannot use its disk is started again after this."""
 START_WALL_MS = 1_750_000_000_000
 
 
@@ -31,6 +34,15 @@ class Machine:
         self.pass_delay_ms = 0
         self.maxmemory_bytes = 0
         self.process: Process | None = None
+        self.journal_policy = ""
+        """Its fsync policy; "": this machine keeps no journal."""
+        self.segment_bytes = 4000
+        self.disk = SimulatedDisk(cluster.world.random(f"disk {index}"), f"/{self.name}")
+        self.disk_damaged = False
+        """Something that was on the disk has been changed."""
+        self.lost_power = False
+        self.slowest_sync_ms = 0
+        self.slowest_pass_ms = 0
 
     def wall_ms(self) -> int:
         """Unix time as this machine's clock shows it."""
@@ -59,8 +71,17 @@ class Machine:
         assert self.process is None
         self.starts += 1
         self.cluster.trace.note(self.name, "starts")
-        self.process = Process(self, self.index * 1_000_003 + self.starts, self.cluster.observer)
-        return self.process
+        self.process = process = Process(self, self.index * 1_000_003 + self.starts, self.cluster.observer)
+        if not process.running:
+            self.cluster.trace.note(self.name, "cannot use its disk")
+            self.disk.kill()
+            self.process = None
+            self.cluster.world.after(RESTART_MS, self._start_again)
+        return process
+
+    def _start_again(self) -> None:
+        if self.process is None and not self.host.listeners:
+            self.start()
 
     def kill(self, silently: bool = False) -> None:
         """Kill -9; `silently`: the machine loses its power, so that nobody gets a reset."""
@@ -73,6 +94,11 @@ class Machine:
         self.host.post = None
         self.host.listeners = {}
         self.cluster.observer.process_ended(process)
+        self.lost_power = silently
+        if silently:
+            self.disk.lose_power()
+        else:
+            self.disk.kill()
         self.cluster.network.hang_up_all(self.host, silently)
 
 

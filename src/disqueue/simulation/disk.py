@@ -285,6 +285,15 @@ class SimulatedDisk:
         for file in self.entries.values():
             file.lose_power(self.random)
 
+    def heal(self) -> None:
+        """No more faults."""
+        self.failing = {}
+        self.rates = {}
+        self.capacity_bytes = -1
+        self.misdirect_rate = 0.0
+        self.crash_after_bytes = -1
+        self.sync_ms = 1
+
     def flip_bit(self, name: str, bit: int) -> None:
         """Change one bit of a file, on the platter and in memory."""
         file = self._file(name)

@@ -59,6 +59,7 @@ class Faults:
         cluster.network.heal()
         for machine in cluster.machines:
             machine.pass_delay_ms = 0
+            machine.disk.heal()
             if machine.process is None:
                 machine.start()
             process = machine.process
@@ -223,6 +224,7 @@ class Faults:
         process = machine.process
         if process is not None:
             process.pass_delay_ms = dice.choice((5, 50, 300))
+            machine.slowest_pass_ms = max(machine.slowest_pass_ms, process.pass_delay_ms)
             yield dice.randrange(500, 8000)
             process.pass_delay_ms = 0
 
@@ -231,6 +233,50 @@ class Faults:
         machine.skew_ms = dice.choice((-1, 1)) * dice.choice((50, 2000, HOUR_MS, 24 * HOUR_MS))
         self.cluster.trace.note(machine.name, f"its wall clock is {machine.skew_ms} ms off")
         yield 0
+
+    # -- disks
+
+    def _disk_error(self, dice: random.Random) -> Damage:
+        machine = dice.choice(self.cluster.machines)
+        rates = {operation: dice.choice((0.0, 0.3, 1.0)) for operation in ("write", "sync", "create", "replace", "truncate")}
+        self.cluster.trace.note(machine.name, f"its disk errs: {rates}")
+        machine.disk.rates = rates
+        yield dice.randrange(100, 6000)
+        machine.disk.rates = {}
+
+    def _disk_full(self, dice: random.Random) -> Damage:
+        machine = dice.choice(self.cluster.machines)
+        self.cluster.trace.note(machine.name, "its disk is full")
+        machine.disk.capacity_bytes = dice.randrange(20_000)
+        yield dice.randrange(100, 6000)
+        machine.disk.capacity_bytes = -1
+
+    def _disk_slow(self, dice: random.Random) -> Damage:
+        machine = dice.choice(self.cluster.machines)
+        machine.disk.sync_ms = dice.choice((20, 200, 3000))
+        machine.slowest_sync_ms = max(machine.slowest_sync_ms, machine.disk.sync_ms)
+        yield dice.randrange(500, 10_000)
+        machine.disk.sync_ms = 1
+
+    def _bit_flip(self, dice: random.Random) -> Damage:
+        machine = dice.choice(self.cluster.machines)
+        names = machine.disk.names() if not machine.disk.rates else []
+        if names:
+            name = dice.choice(names)
+            if size := machine.disk.size(name):
+                self.cluster.trace.note(machine.name, f"a bit of {name} flips")
+                machine.disk_damaged = True
+                machine.disk.flip_bit(name, dice.randrange(size * 8))
+        yield 0
+
+    def _misdirect(self, dice: random.Random) -> Damage:
+        machine = dice.choice(self.cluster.machines)
+        self.cluster.trace.note(machine.name, "its disk writes to wrong places")
+        machine.disk_damaged = True
+        machine.disk.misdirect_rate = 0.05
+        yield dice.randrange(100, 2000)
+        machine.disk_damaged = True
+        machine.disk.misdirect_rate = 0.0
 
     # -- operators
 

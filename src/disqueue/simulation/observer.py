@@ -53,5 +53,8 @@ class Observer:
     def process_ended(self, process: Process) -> None:
         """A node's process was killed; its memory is lost."""
 
+    def process_restored(self, process: Process) -> None:
+        """A new process has loaded the journal of its machine."""
+
     def process_failed(self, process: Process, error: Exception) -> None:
         """A node raised an exception."""

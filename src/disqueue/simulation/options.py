@@ -31,6 +31,8 @@ FAULTS = (
     "garbage",
 )
 """Every fault class. `power`: a machine vanishes without a reset. `new_table`: a node comes back without its nodes.conf."""
+DISK_FAULTS = ("disk_error", "disk_full", "disk_slow", "bit_flip", "misdirect", "kill", "power")
+"""What is drawn for nodes that keep a journal; restarts more often than for others."""
 CALM_SHARE = 0.12
 """So many runs have no faults at all; only these show that nothing is ever done twice."""
 
@@ -64,6 +66,9 @@ class Options:
     maxmemory_bytes: int = 0
     max_jobs: int = 600
     faults: dict[str, int] = field(default_factory=dict)
+    journal: str = ""
+    """The fsync policy of all nodes; "": they keep no journal."""
+    segment_bytes: int = 4000
 
     @property
     def calm(self) -> bool:
@@ -103,6 +108,23 @@ def draw(seed: int) -> Options:
     options.operator_share = dice.choice((0.0, 0.1, 0.3))
     if dice.random() >= CALM_SHARE:
         _draw_faults(dice, options)
+    return options
+
+
+def draw_journaled(seed: int) -> Options:
+    """Return the options of a seed for nodes that keep a journal; those with faults may have bad disks too."""
+    options = draw(seed)
+    dice = random.Random(f"{seed}/journal")
+    options.journal = dice.choice(("always", "everysec", "no"))
+    options.segment_bytes = dice.choice((1500, 4000, 100_000))
+    if not options.faults:
+        return options
+    # Times on disk are those of the wall clock: what it jumps by while a node is down is added to delays and leases.
+    options.faults.pop("clock_jump", None)
+    share = dice.choice((0.0, 0.3, 0.6))
+    for name in DISK_FAULTS:
+        if dice.random() < share:
+            options.faults[name] = dice.choice((1000, 3000, 8000))
     return options
 
 

@@ -16,6 +16,7 @@ from disqueue.core.node import Node
 from disqueue.core.nodes_text import nodes_file, parse_nodes, restore
 from disqueue.core.settings import Settings
 from disqueue.simulation.connection import ClientConnection
+from disqueue.simulation.journal import SimulatedJournal
 from disqueue.simulation.network import Endpoint
 from disqueue.simulation.world import Event
 
@@ -116,14 +117,22 @@ class Process:
         self.clock = ProcessClock(machine, dice.randrange(1 << 20, 1 << 40))
         self.members = Membership(machine.node_id, incarnation, MembershipSettings(), self._log_membership)
         self.node = Node(Settings(), self._entropy, machine.node_id, self.members)
-        self.node.log = self._log
-        self.node.journal = observer.journal_of(self)
+        self.node.log = self.log
+        observed = observer.journal_of(self)
+        self.node.journal = observed
         self.node.on_unblock = self._unblocked
         self.node.begin_pass(self.clock.now_ms(), self.clock.wall_ms())
         self.keeper = self.members.keeper = Keeper(self)
         self.broker: Broker = Broker(self.node, Configuration(), SimulatedServer(self), self.clock)
         self.bus = Bus(self.members, self, BusSettings(machine.cluster.secret), self.node.receive)
         machine.configure(self)
+        self.journal: SimulatedJournal | None = None
+        if machine.journal_policy and observed is not None:
+            self.journal = SimulatedJournal(self, observed)
+            if not self.journal.start():
+                self.running = False
+                return
+            observer.process_restored(self)
         self._open()
 
     def _open(self) -> None:
@@ -172,6 +181,8 @@ class Process:
             if not connection.closed:
                 connection.take_turn()
         node.end_pass()
+        if self.journal is not None and not self.journal.end_pass():
+            self._withhold()
         if self.keeper.dirty:
             self.keeper.save_now()
         self.bus.flush()
@@ -180,8 +191,22 @@ class Process:
             connection.flush()
         self.observer.pass_ended(self)
 
+    def _withhold(self) -> None:
+        """The journal could not be written: what this pass promised does not leave."""
+        for connection in self._dirty:
+            if connection.client.reply.size:
+                connection.client.reply.take()
+                connection.client.close_asap = True
+        for peer in list(self.members.peers):
+            if peer.outbox:
+                self.members.drop_link(peer)
+
     def _plan_wake(self) -> None:
         deadline_ms = self.node.next_deadline_ms()
+        if self.journal is not None:
+            journal_ms = self.journal.next_deadline_ms()
+            if journal_ms >= 0 and (deadline_ms < 0 or journal_ms < deadline_ms):
+                deadline_ms = journal_ms
         if self._wake_event is not None:
             self._wake_event.cancel()
             self._wake_event = None
@@ -266,7 +291,7 @@ class Process:
 
     # -- logs
 
-    def _log(self, level: str, event: str, *_: object, **fields: object) -> None:
+    def log(self, level: str, event: str, *_: object, **fields: object) -> None:
         error = fields.get("exception")
         if isinstance(error, Exception):
             self.observer.process_failed(self, error)

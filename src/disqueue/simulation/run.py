@@ -63,6 +63,8 @@ class Run:
         network.cut_share = options.cut_share
         for machine in self.cluster.machines:
             machine.maxmemory_bytes = options.maxmemory_bytes
+            machine.journal_policy = options.journal
+            machine.segment_bytes = options.segment_bytes
         self.workload = Workload(self.cluster, options, self.checker.ledger)
         self.faults = Faults(self.cluster, options, self.workload)
         self.result = Result(options)
