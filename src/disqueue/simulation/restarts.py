@@ -104,6 +104,7 @@ class Restarts:
         if state is not None and left.exact:
             entry.memories_lost -= 1
         entry.holders[process] = None
+        entry.known_to[process] = None
         if job.state == ACKED:
             entry.acked_on[process] = process.cluster.world.now_ms
         if job.state == QUEUED:
