@@ -456,7 +456,16 @@ class Federation(Forwarding):
                     continue
                 job = self._hold(peer, record)
             if job is not None and job.retry_s == 0:
+                if job.state == ACTIVE and job.flags & HELD:
+                    self._held_for(peer, job)
                 self.tell(peer, ACCEPT, record.id)
+
+    def _held_for(self, peer: Peer, job: Job) -> None:
+        """A job that is held was taken back by the one that offered it, and now comes from another one."""
+        self.no_longer_held(job)
+        job.confirmed = 1 << peer.slot
+        job.owners = 1 | job.confirmed
+        self.jobs_of(peer).held[job.id] = job
 
     def _hold(self, peer: Peer, record: JobRecord) -> Job:
         job = self.job_from_record(peer, record)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from disqueue.core.job import ACKED, HELD, LEASED, PLACEHOLDER, QUEUED, Job
-from disqueue.core.registry import LEVEL_FULL
 from disqueue.simulation.ledger import NEVER_MS, OK, REFUSED, Delivery, Entry, Ledger, Violation
 from disqueue.simulation.observer import JournalPort, Observer
 from disqueue.simulation.replies import Reply, ReplyError
@@ -78,6 +77,8 @@ class Checker(Observer):
         self.figures = Figures()
         self.restarts = Restarts(self.ledger)
         self.calm = True
+        self.forgetful = False
+        """Nodes that live are forgotten: an at-most-once job on its way between two that are parted then may be lost."""
         self.late_ms = 1000
         """How much later than its TTL a job may be handed out where it was on its way while time passed."""
         self.pauses: dict[tuple[Process, bytes], tuple[bytes, int]] = {}
@@ -173,7 +174,9 @@ class Checker(Observer):
         entry.counters.pop(process, None)
         if process.node.leaving:
             entry.handed_over = True
-        if expired:
+        evicted = process.node.evicted_jobs != process.evicted_jobs
+        process.evicted_jobs = process.node.evicted_jobs
+        if expired or evicted:
             return
         if was_acked:
             self._check_collection(process, entry)
@@ -184,7 +187,7 @@ class Checker(Observer):
 
     def _check_collection(self, process: Process, entry: Entry) -> None:
         """An acknowledgement is forgotten: nobody may be left who would hand the job out."""
-        if entry.acked_on or process.node.memory_level() >= LEVEL_FULL or entry.fast_ended:
+        if entry.acked_on or entry.fast_ended:
             return
         if entry.memories_lost:
             return  # who knew of all owners may be gone
@@ -203,7 +206,7 @@ class Checker(Observer):
         """A confirmed job that nobody has ended may not be forgotten by the last who has it."""
         if entry.holders or entry.answer != OK or entry.ended_ms != NEVER_MS:
             return
-        if entry.at_most_once and (entry.deliveries or entry.memories_lost):
+        if entry.at_most_once and (entry.deliveries or entry.memories_lost or self.forgetful):
             return
         if process.node.leaving and entry.memories_lost:
             return  # it could not know yet that the other one has died

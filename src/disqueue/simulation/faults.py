@@ -194,7 +194,7 @@ class Faults:
         yield min(int(dice.expovariate(1 / 3000)), LONGEST_MS)
         if power:
             network.silence(machine.host.address, False)
-        if machine.process is not None:
+        if machine.running:
             return
         lost_table = "new_table" in self.options.faults and dice.random() < 0.5
         if lost_table:
@@ -292,12 +292,15 @@ class Faults:
             if process.node.leaving and not len(process.node.jobs):
                 machine.kill()
                 yield dice.randrange(3000)
-                if machine.process is None:
+                if not machine.running:
                     machine.start()
-            if machine.process is not None:
-                node = machine.process.node
-                self.cluster.trace.note(machine.name, "is told to stay")
-                machine.process.post(lambda: node.set_leaving(False))
+            self._stay(machine)
+
+    def _stay(self, machine: Machine) -> None:
+        process = machine.process
+        if process is not None:
+            self.cluster.trace.note(machine.name, "is told to stay")
+            process.post(lambda: process.node.set_leaving(False))
 
     def _forget(self, dice: random.Random) -> Damage:
         machines = self.cluster.machines

@@ -109,6 +109,7 @@ class Process:
         self.waits = 0
         self.resumed_ms = 0
         self.leaving_ms = 0
+        self.evicted_jobs = 0
         self.connections: dict[ClientConnection, None] = {}
         self._dirty: list[ClientConnection] = []
         self._turns: list[ClientConnection] = []

@@ -81,10 +81,8 @@ class Summary:
         ]
         for name in ("none", *FAULTS):
             if name in self.by_fault:
-                runs, deliveries, duplicates = self.by_fault[name]
-                lines.append(
-                    f"{name:<14}{runs:>6}{deliveries:>12}{duplicates:>12}{duplicates * 1000 / max(deliveries, 1):>10.1f}"
-                )
+                runs, given, twice = self.by_fault[name]
+                lines.append(f"{name:<14}{runs:>6}{given:>12}{twice:>12}{twice * 1000 / max(given, 1):>10.1f}")
         return lines
 
 

@@ -56,6 +56,7 @@ class Run:
         self.options = options
         self.checker = Checker()
         self.checker.calm = options.calm
+        self.checker.forgetful = "forget" in options.faults
         self.checker.late_ms = 100 if options.calm else 30_000
         self.cluster = Cluster(options.seed, options.nodes, self.checker, options.node_timeout_ms)
         network = self.cluster.network
@@ -208,7 +209,7 @@ class Run:
                 continue
             if self.cluster.world.now_ms >= entry.expires_ms or entry.memories_lost:
                 continue
-            if entry.stranded:
+            if entry.stranded or (entry.at_most_once and self.checker.forgetful):
                 continue
             raise Violation("S4 no loss", f"{entry} was never handed out", entry)
 
