@@ -112,6 +112,8 @@ class Run:
         self._drain()
         self._check_deliveries()
         self._collect()
+        self.workload.stopping = True
+        self._await(FINISH_MS, lambda: self.workload.finished, "L1 answers", "the workers do not come to an end")
         self._check_idle()
 
     def _let_pass(self, duration_ms: int) -> None:
@@ -180,8 +182,6 @@ class Run:
             if world.now_ms >= end_ms:
                 raise Violation("L2 delivery", f"{len(left)} jobs are not handed out: {left[0]}", left[0])
             self._let_pass(100)
-        workload.stopping = True
-        self._await(FINISH_MS, lambda: workload.finished, "L1 answers", "the workers do not come to an end")
 
     def _left(self) -> list[Entry]:
         """Return the jobs that somebody holds who does not know them to be done."""
@@ -189,11 +189,17 @@ class Run:
         return [
             entry
             for entry in self.checker.ledger.by_mark.values()
-            if entry.holders
+            if (entry.holders or self._is_waiting(entry))
             and now_ms < entry.expires_ms
             and not (entry.at_most_once and (entry.deliveries or entry.dequeued))
-            and not self._is_acked(entry)
+            and (not entry.holders or not self._is_acked(entry))
         ]
+
+    def _is_waiting(self, entry: Entry) -> bool:
+        """Whether a node that keeps no copies still looks for others that do."""
+        if entry.answer != OK or not entry.asynchronous or entry.deliveries or entry.ended_ms != NEVER_MS:
+            return False
+        return any(process.node.jobs.get(entry.id) is not None for process in self.cluster.processes)
 
     def _is_acked(self, entry: Entry) -> bool:
         for holder in entry.holders:

@@ -95,7 +95,7 @@ def _check_job(name: str, node: Node, job: Job) -> None:
             raise Violation("S7 no acks of at-most-once jobs", f"{name} keeps an ack of the unknown {text}")
         return
     queue = job.queue
-    if queue is None or node.queues.get(queue.name) is not queue:
+    if queue is None or node.queues.get(queue.name) != queue:
         raise Violation(TABLES, f"{name} has {text} in a queue that it has not got")
     if is_at_least_once(job.id) != (job.retry_s > 0):
         raise Violation("S7 parity", f"{name}: the id {text} does not fit RETRY {job.retry_s}")

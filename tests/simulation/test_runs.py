@@ -1,0 +1,103 @@
+"""Whole runs: they repeat exactly, known seeds stay clean, and a few fresh ones are tried each time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from disqueue.simulation.ledger import Violation
+from disqueue.simulation.main import main
+from disqueue.simulation.options import draw
+from disqueue.simulation.report import failure_lines
+from disqueue.simulation.run import Run, run_seed
+
+FOUND = {
+    2: "a client that left during ADDJOB stayed counted as blocked",
+    3: "an at-most-once job held for a node that died",
+    6: "copies of an ASYNC job did not know its delay, and were handed out before it",
+    9: "an at-most-once job was taken out of its queue by DEQUEUE, and came back to nobody",
+    14: "a leaving node still asked its peers for jobs",
+    18: "an acknowledgement during the handover of a leaving node missed the new owner",
+    19: "the same, with the copy of a replica",
+    21: "ASYNC through a node that keeps no copies: the job was lost with the link",
+    24: "a node without its nodes.conf did not wait for owners that it had not met yet",
+    31: "nodes that each said HELD because of another one waited for ever; an offered job hung after a lost ACCEPT",
+    62: "an at-most-once job evicted in the pass in which it was handed out",
+    64: "a FORGET on one node ended an acknowledgement for the others",
+    67: "a node queued a job again before the lease that it had given had ended",
+    76: "an at-most-once job held for one node and offered by another was kept by neither",
+    79: "a leaving node gave its last copy to owners that had lost theirs",
+    92: "an order to queue that came late broke a running lease",
+    108: "refused copies were sent again at once, to all, for ever: a storm",
+}
+"""Seeds that showed a fault of the core, and which."""
+FRESH_RUNS = 4
+
+
+def assert_clean(seed: int) -> None:
+    result = run_seed(seed)
+    assert not result.violation, "\n".join(failure_lines(result, 60))
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_seeds_that_found_something(seed: int) -> None:
+    assert_clean(seed)
+
+
+@pytest.mark.parametrize("number", range(FRESH_RUNS))
+def test_fresh_seeds(number: int) -> None:
+    assert_clean(int.from_bytes(os.urandom(4), "big") + number)
+
+
+def test_a_seed_runs_the_same_again() -> None:
+    assert run_seed(11).digest == run_seed(11).digest
+
+
+def test_the_order_of_hashes_does_not_matter() -> None:
+    program = "from disqueue.simulation.run import run_seed; print(run_seed(35).digest)"
+    digests = set()
+    for hash_seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "DISQUEUE_PURE": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+        digests.add(done.stdout)
+    assert len(digests) == 1
+
+
+def test_different_seeds_differ() -> None:
+    assert run_seed(11).digest != run_seed(12).digest
+    assert str(draw(11)) != str(draw(12))
+
+
+def test_a_violation_names_its_seed_and_shows_the_job() -> None:
+    run = Run(draw(4))
+
+    def complain() -> None:
+        entry = next(entry for entry in run.checker.ledger.by_mark.values() if entry.id)
+        raise Violation("S0 made up", f"{entry} is fine", entry)
+
+    run.cluster.world.after(5000, complain)
+    result = run.execute()
+    assert result.invariant == "S0 made up"
+    lines = failure_lines(result, 60)
+    assert lines[0].startswith("seed 4: ")
+    assert any("executes ADDJOB" in line for line in lines)
+    assert lines[-1] == "again: disqueue simulate --seed 4"
+
+
+def test_the_command_reports_and_exits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seed", "11"]) == 0
+    shown = capsys.readouterr().out
+    assert "1 runs, 0 with a violation" in shown
+    assert "digest of the run" in shown
+    assert main(["--first", "11", "--seeds", "2"]) == 0
+    assert "2 runs, 0 with a violation" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("argument", ["--seeds=0", "--seed=-1", "--jobs=0", "--minutes=x"])
+def test_wrong_arguments_are_refused(argument: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([argument])
+    assert argument.partition("=")[0] in capsys.readouterr().err
