@@ -134,6 +134,16 @@ def test_an_owner_that_missed_the_end_of_a_job_hears_of_it_when_it_asks(kind: in
     assert [record.ids for record in one.sent() if isinstance(record, wire.SetAck)] == [[UNKNOWN_ID]]
 
 
+def test_the_maker_of_a_job_hears_that_it_is_over_also_when_this_node_did_not_know_of_its_copy() -> None:
+    one = LoneNode()
+    one.receive(one.peers[0], wire.Store([one.record(UNKNOWN_ID)]), batch(wire.LEFT, UNKNOWN_ID))
+    client = one.client()
+    one.run(lambda: one.node.id_command(client, forwarding.ACKJOB, [UNKNOWN_ID]))
+    one.sent()
+    one.receive(one.peers[0], batch(wire.WILL_QUEUE, UNKNOWN_ID))
+    assert [record.ids for record in one.sent() if isinstance(record, wire.SetAck)] == [[UNKNOWN_ID]]
+
+
 def test_the_owner_that_hears_of_it_does_not_deliver_the_job_again() -> None:
     one = LoneNode()
     one.replica()

@@ -85,14 +85,15 @@ def test_what_was_released_long_ago_is_not_released_by_a_new_link() -> None:
     assert wire.RELEASE not in kinds(one.sent(), job_id), "the peer still holds the second offer: both would deliver"
 
 
-def test_what_a_forgotten_node_offered_is_dropped() -> None:
+def test_what_a_forgotten_node_offered_is_kept_in_case_it_comes_back() -> None:
     one = LoneNode()
     peer = one.peers[0]
     one.receive(peer, wire.Offer([one.record(UNKNOWN_ONCE)]))
     one.lose(peer)
     one.forget(peer)
-    assert one.node.jobs.get(UNKNOWN_ONCE) is None
-    one.check()
+    assert one.node.jobs.get(UNKNOWN_ONCE) is not None, "it may have been released on the link that was cut"
+    one.run(lambda: one.regain(peer))
+    assert wire.ASK_HELD in kinds(peer.outbox, UNKNOWN_ONCE)
 
 
 def test_nothing_is_accepted_that_the_journal_could_not_keep() -> None:

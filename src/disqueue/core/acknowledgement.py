@@ -75,7 +75,7 @@ class Acknowledgement(Replication):
         if queue is not None:
             queue.acked += 1
         if self.journal is None and job.owners == 1:  # nobody else has to know
-            self.delete(job)
+            self._finish_ack(job)
             return True
         self._become_acked(job)
         self.spread_ack(job)
@@ -143,7 +143,10 @@ class Acknowledgement(Replication):
         return members & ~1 & ~job.confirmed
 
     def _finish_ack(self, job: Job) -> None:
-        if not job.flags & PLACEHOLDER and job.owners != 1:
+        if job.owners == 1:
+            if self.members.peers and job.id[2:10] != self.node_id[:8]:
+                self.done.add(job.id, self.now_ms)  # the node that made it may not know yet that it is here
+        elif not job.flags & PLACEHOLDER:
             self.done.add(job.id, self.now_ms)
             if not job.owners & ~1 & ~job.confirmed:  # otherwise the others may count a node that was forgotten here
                 self.tell_all(self.others(job.owners), DELETE, job.id)

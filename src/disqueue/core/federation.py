@@ -539,13 +539,6 @@ class Federation(Forwarding):
             self.send_job([peer], Offer, job)
         data.in_flight = {}
 
-    def federation_forgotten(self, peer: Peer) -> None:
-        """A node is no member any more: what it only offered stays there."""
-        data = self.jobs_of(peer)
-        data.released = {}
-        for job_id in list(data.held):
-            self.job_withdrawn(peer, job_id)
-
     def federation_link_down(self, peer: Peer) -> None:
         """Forget what a peer wants, take back what was offered, and look soon for what was on its way."""
         data = self.jobs_of(peer)

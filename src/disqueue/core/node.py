@@ -235,7 +235,6 @@ class Node(Handover):
     def peer_forgotten(self, peer: Peer) -> None:
         """A node is no member any more: no acknowledgement waits for it."""
         self.link_down(peer)
-        self.federation_forgotten(peer)
         for job in list(self.evictable)[:10_000]:  # the others find out at their next try
             if job.state == ACKED:
                 self.spread_ack(job)
