@@ -1,4 +1,5 @@
-"""What the journal costs: encoding a job's life, and loading a million jobs. Prints CPU time, which a busy machine distorts least.
+"""What the journal costs: encoding a job's life, and loading a million jobs. Prints CPU time, which a busy machine distorts
+least.
 
 Usage: python benchmarks/journal.py [jobs]
 """
