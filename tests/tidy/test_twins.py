@@ -15,8 +15,7 @@ import pytest
 import disqueue
 from disqueue import _twins
 from disqueue._twins import build_info, hot_modules, load_plain
-
-from .sources import modules, nodes_of, shown
+from tests.tidy.sources import modules, nodes_of, shown
 
 WIRE = "disqueue.wire.resp"
 SHOW = f"import disqueue, {WIRE} as wire; print(disqueue.build_info().form, wire.__file__.endswith('.py'))"
@@ -84,7 +83,7 @@ def test_fractions_are_made_with_a_float() -> None:
     found = [
         f"{shown(path)}:{node.lineno}"
         for path in modules()
-        if path.with_suffix(".pxd").exists()
+        if path.suffix == ".py" and path.with_suffix(".pxd").exists()
         for node in nodes_of(path)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
         if isinstance(node.right, ast.Constant) and isinstance(node.right.value, int)
