@@ -242,3 +242,17 @@ def test_a_job_whose_id_was_answered_is_not_given_up_because_its_queue_is_paused
     for peer in one.peers[1:]:
         one.receive(peer, batch(wire.STORED, job_id))
     assert any(record.kind == wire.ENQUEUE for record in one.sent() if isinstance(record, wire.Batch))
+
+
+def test_a_copy_that_a_leaving_node_passes_on_still_waits_for_the_delay() -> None:
+    one = LoneNode()
+    record = one.record(UNKNOWN_ID)
+    record.delay_s, record.wait_ms = 20, 20_000
+    one.receive(one.peers[0], wire.Store([record]))
+    one.let_pass(1000)
+    one.run(lambda: one.node.set_leaving(True))
+    one.let_pass(100)
+    frame = encode_frames([sent for sent in one.sent() if isinstance(sent, wire.Store)])[0]
+    (store,) = decode_frame(frame[4:])
+    assert isinstance(store, wire.Store)
+    assert 18_000 <= store.jobs[0].wait_ms <= 20_000

@@ -2,7 +2,7 @@ cimport cython
 from disqueue.core.delivery cimport Delivery
 from disqueue.core.job cimport Job
 
-cdef int DELAYED, WAIT_REPL
+cdef int ACTIVE, ASK_AHEAD_MS, DELAYED, LEASED, MOVED, WAIT_REPL
 
 cdef class Peers(Delivery):
     cdef public object members

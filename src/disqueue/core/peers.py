@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from disqueue.core.delivery import Delivery
-from disqueue.core.job import DELAYED, WAIT_REPL, Job
+from disqueue.core.job import ACTIVE, DELAYED, LEASED, MOVED, WAIT_REPL, Job
 from disqueue.core.peer_jobs import PeerJobs
+from disqueue.core.scheduler import ASK_AHEAD_MS
 from disqueue.wire.job_records import (
     MAX_SLOT_ENTRIES,
     Batch,
@@ -184,6 +185,9 @@ class Peers(Delivery):
         wait_ms = 0
         if job.delay_s and (job.state == WAIT_REPL or job.flags & DELAYED):
             wait_ms = max(0, job.due_ms - self.now_ms)
+        elif job.delay_s and job.state == ACTIVE and not job.flags & (LEASED | MOVED):
+            # A copy of a job that may still wait for its delay elsewhere: it takes over a RETRY after that at the earliest.
+            wait_ms = max(0, job.due_ms - self.now_ms - job.retry_s * 1000 - ASK_AHEAD_MS)
         return encode_job(
             (
                 job.id,
