@@ -204,7 +204,7 @@ class Checker(Observer):
 
     def _check_loss(self, process: Process, entry: Entry) -> None:
         """A confirmed job that nobody has ended may not be forgotten by the last who has it."""
-        if entry.holders or entry.answer != OK or entry.ended_ms != NEVER_MS:
+        if entry.holders or entry.answer != OK or entry.ended_ms != NEVER_MS or self.now_ms >= entry.expires_ms:
             return
         if entry.at_most_once and (entry.deliveries or entry.memories_lost or self.forgetful):
             return

@@ -110,7 +110,9 @@ def _run_many(seeds: Iterator[int], total: int | None, end_s: float, jobs: int, 
         for result, cpu_s in _results(seeds, end_s, jobs):
             summary.take(result, cpu_s)
             if result.violation and len(summary.failed) <= SHOWN_TRACES:
-                progress.console.print("\n".join(failure_lines(result, trace_lines)), markup=False, highlight=False)
+                progress.console.print(
+                    "\n".join(failure_lines(result, trace_lines)), markup=False, highlight=False, soft_wrap=True
+                )
             progress.update(task, advance=1, description=f"{summary.runs} runs, {len(summary.failed)} violations")
     return summary
 
