@@ -222,7 +222,8 @@ class Checker(Observer):
         self.waiters.pop(process, None)
         for entry in self.ledger.by_mark.values():
             if process not in entry.holders:
-                passing = process is entry.origin if entry.asynchronous else entry.at_most_once and process in entry.known_to
+                passing = entry.asynchronous and process is entry.origin
+                passing = passing or (entry.at_most_once and process in entry.known_to)
                 entry.memories_lost += passing  # what it knew of a job on its way is lost as well
                 continue
             del entry.holders[process]
