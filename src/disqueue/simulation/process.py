@@ -117,7 +117,7 @@ class Process:
         self._entropy: Callable[[int], bytes] = dice.randbytes
         self.clock = ProcessClock(machine, dice.randrange(1 << 20, 1 << 40))
         self.members = Membership(machine.node_id, incarnation, MembershipSettings(), self._log_membership)
-        self.node = Node(Settings(), self._entropy, machine.node_id, self.members)
+        self.node: Node = Node(Settings(), self._entropy, machine.node_id, self.members)
         self.node.log = self.log
         observed = observer.journal_of(self)
         self.node.journal = observed
