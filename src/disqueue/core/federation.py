@@ -441,6 +441,18 @@ class Federation(Forwarding):
             data.held.pop(job.id, None)
             data.offered.pop(job.id, None)
 
+    def ask_about_held(self, job: Job) -> None:
+        """A job is on its way for long: offer it again, or ask whether it is this node's."""
+        slot = job.confirmed.bit_length() - 1
+        if slot <= 0:
+            return
+        peer = self.members.by_slot[slot]
+        data = self.jobs_of(peer)
+        if job.id in data.held:
+            self.tell(peer, ASK_HELD, job.id)
+        elif job.id in data.offered:
+            self.send_job([peer], Offer, job)
+
     # -- at-most-once jobs, the receiver
 
     def jobs_offered(self, peer: Peer, records: list[JobRecord]) -> None:

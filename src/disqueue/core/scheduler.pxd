@@ -24,6 +24,7 @@ cdef class Scheduler(Registry):
     cdef bint _must_ask(self, Job job) except -1
     cpdef add_timed_out(self, Job job)
     cpdef copy_step(self, Job job)
+    cpdef ask_about_held(self, Job job)
     cpdef ask_owners(self, Job job)
     cpdef renew(self, Job job)
     cpdef announce_queued(self, Job job, int reason)

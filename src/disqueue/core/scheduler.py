@@ -39,6 +39,8 @@ LINGER_MS = 10_000
 """A delivered at-most-once job is still shown for this long, then forgotten: nothing can happen to it any more."""
 PAUSE_RETRY_MS = 1000
 """A job that is due in a queue paused in input looks again after its RETRY, but not sooner than this."""
+HELD_ASK_MS = 5000
+"""An at-most-once job that is on its way for so long is asked about: an answer may have been lost with a link."""
 ASK_AHEAD_MS = 500
 """The other owners are asked this long before a job is queued again."""
 _ASK_AHEAD_MS = ASK_AHEAD_MS
@@ -66,6 +68,8 @@ class Scheduler(Registry):
                 due_ms -= _ASK_AHEAD_MS
             if due_ms < wake_ms:
                 wake_ms = due_ms
+        if job.flags & HELD and self.now_ms + HELD_ASK_MS < wake_ms:
+            wake_ms = self.now_ms + HELD_ASK_MS
         if job.waiter is not None:
             copying: Copying = job.waiter
             if copying.next_ms < wake_ms:
@@ -88,14 +92,14 @@ class Scheduler(Registry):
                 return
             if copying.next_ms <= self.now_ms:
                 self.copy_step(job)
-        if job.due_ms != 0 and job.state != WAIT_REPL:
+        if job.flags & HELD:
+            self.ask_about_held(job)
+        elif job.due_ms != 0 and job.state != WAIT_REPL:
             self._due(job)
         if job.state != GONE:
             self.arm(job)
 
     def _due(self, job: Job) -> None:
-        if job.flags & HELD:
-            return
         if job.state != ACTIVE:
             if job.due_ms <= self.now_ms:
                 self.renew(job)
@@ -118,6 +122,9 @@ class Scheduler(Registry):
 
     def copy_step(self, job: Job) -> None:
         """Copies of the job are missing; a higher layer makes them."""
+
+    def ask_about_held(self, job: Job) -> None:
+        """An at-most-once job is on its way between two nodes for long; a higher layer asks the other one."""
 
     def ask_owners(self, job: Job) -> None:
         """A copy is about to be queued again; a higher layer asks the other owners."""
