@@ -158,9 +158,9 @@ class Passes:
             logs.log_event("warning", "the journal failed inside the server", exception=error)
             written = False
         if not written:
-            self._withhold()
+            self.withhold()
 
-    def _withhold(self) -> None:
+    def withhold(self) -> None:
         """The journal could not be written: what this pass promised must not leave the process, so who waits for it is cut off.
 
         Whether it is done is not known to those then, as after a crash.

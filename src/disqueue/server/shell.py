@@ -129,6 +129,13 @@ class Shell(Passes):
             self.servers.append(server)
         self.begin_pass()
 
+    def withhold(self) -> None:
+        """See `Passes`. An answer that waits for the ones before it is withheld as well."""
+        for connection in self.connections.values():
+            if connection.client.pending_adds:
+                self.close_client(connection.client)
+        Passes.withhold(self)
+
     def new_connection(self) -> ClientProtocol:
         """Return the protocol of a connection that is about to be made."""
         connection = ClientProtocol(self, self.next_client_id)

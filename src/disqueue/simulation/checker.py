@@ -425,6 +425,17 @@ class Checker(Observer):
             raise Violation("S19 counters", f"the counters of {entry} went back on {process.machine.name}", entry)
         entry.counters[process] = (nacks, additional)
 
+    def reply_withheld(self, connection: ClientConnection, request: Request | None, reply: Reply) -> None:
+        if request is None or request.name != b"GETJOB":
+            return
+        self.waiters.get(connection.process, {}).pop(request, None)
+        if not isinstance(reply, list):
+            return
+        for item in reply:
+            if isinstance(item, list) and isinstance(item[2], bytes):
+                entry = self.ledger.entry_of(item[2])
+                entry.memories_lost += entry.at_most_once  # it may be lost now, as in a reply to a client that is gone
+
     # -- passes
 
     def connection_ended(self, connection: ClientConnection) -> None:

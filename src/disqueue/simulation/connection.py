@@ -128,6 +128,14 @@ class ClientConnection:
         self.closed = True
         self.process.forget_connection(self)
 
+    def withhold(self) -> None:
+        """Throw away what was written in this pass, and end the connection if there was something."""
+        client = self.client
+        if client.reply.size or client.pending_adds:
+            client.close_asap = True
+            for reply in self.reader.feed(client.reply.take()):
+                self.process.observer.reply_withheld(self, self.pending.popleft() if self.pending else None, reply)
+
     def _note_wait(self, request: Request) -> None:
         process = self.process
         process.waits += 1

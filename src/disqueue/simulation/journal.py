@@ -15,6 +15,7 @@ from disqueue.simulation.observer import JournalPort
 
 if TYPE_CHECKING:
     from disqueue.core.job import Job
+    from disqueue.core.node import Node
     from disqueue.core.queue import Queue
     from disqueue.simulation.process import Process
 
@@ -101,13 +102,14 @@ class SimulatedJournal:
 
     def __init__(self, process: Process, observed: JournalPort) -> None:
         machine = process.machine
+        node: Node = process.node
         self.process = process
         self.settings = JournalSettings(
             policy=machine.journal_policy,
             segment_bytes=machine.segment_bytes,
             rewrite_min_bytes=4 * machine.segment_bytes,
         )
-        self.runtime = JournalRuntime(self.settings, machine.disk, SimulatedExecutor(process), process.node, process.log)
+        self.runtime = JournalRuntime(self.settings, machine.disk, SimulatedExecutor(process), node, process.log)
         self.runtime.port_of = lambda recorder: WatchedJournal(observed, recorder)
         self.failed_ms = -1
         """Since when the journal cannot be written; -1: it can."""

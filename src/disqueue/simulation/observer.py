@@ -44,6 +44,9 @@ class Observer:
     def reply_left(self, connection: ClientConnection, request: Request | None, reply: Reply) -> None:
         """A node has sent a reply; `request` is None for one that nobody asked for."""
 
+    def reply_withheld(self, connection: ClientConnection, request: Request | None, reply: Reply) -> None:
+        """A reply was thrown away, because what it promises could not be written."""
+
     def connection_ended(self, connection: ClientConnection) -> None:
         """A client is gone."""
 

@@ -194,10 +194,11 @@ class Process:
 
     def _withhold(self) -> None:
         """The journal could not be written: what this pass promised does not leave."""
+        for connection in self.connections:
+            if connection.client.pending_adds:
+                self.mark_dirty(connection)
         for connection in self._dirty:
-            if connection.client.reply.size:
-                connection.client.reply.take()
-                connection.client.close_asap = True
+            connection.withhold()
         for peer in list(self.members.peers):
             if peer.outbox:
                 self.members.drop_link(peer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from disqueue.core.job import ACKED, ACTIVE, ASKED, DELIVERED, HELD, PLACEHOLDER, QUEUED, WAIT_REPL, Job
+from disqueue.core.job import ACKED, ACTIVE, ASKED, CONTESTED, DELIVERED, HELD, PLACEHOLDER, QUEUED, WAIT_REPL, Job
 from disqueue.simulation.ledger import NEVER_MS, OK, Entry, Ledger, Violation
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def lasting_state(job: Job) -> tuple[int, ...]:
     """Return what of a job has to survive a restart. An offer of it to another node need not."""
     if job.flags & HELD:
         return (job.state,)
-    return (job.state, job.flags & ~ASKED, job.nacks, job.deliveries)
+    return (job.state, job.flags & ~(ASKED | CONTESTED), job.nacks, job.deliveries)
 
 
 @dataclass
