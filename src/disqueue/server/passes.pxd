@@ -33,6 +33,6 @@ cdef class Passes:
     cpdef mark_dirty(self, object connection)
     cdef _flush(self, object connection)
     cdef _write_journal(self)
-    cdef _withhold(self)
+    cpdef withhold(self)
     @cython.locals(deadline_ms="long long", other_ms="long long")
     cdef _arm(self)
