@@ -29,6 +29,8 @@ FOUND = {
     64: "a FORGET on one node ended an acknowledgement for the others",
     67: "a node queued a job again before the lease that it had given had ended",
     76: "an at-most-once job held for one node and offered by another was kept by neither",
+    60025: "whoever kept a copy for a node short of memory did not count that node as an owner: an ack did not reach it",
+    20056: "an at-most-once job was held for ever after an answer was lost",
     79: "a leaving node gave its last copy to owners that had lost theirs",
     92: "an order to queue that came late broke a running lease",
     108: "refused copies were sent again at once, to all, for ever: a storm",

@@ -34,6 +34,7 @@ from disqueue.wire.job_records import (
     QUEUED_DELIVERY,
     QUEUED_FORCED,
     QUEUED_NACK,
+    REFUSED_DONE,
     WILL_QUEUE,
     GotAck,
     Owners,
@@ -208,6 +209,14 @@ class Acknowledgement(Replication):
             job.attempts = 1
             job.due_ms = self.now_ms + 2 * ACK_RETRY_MS + self.random_below(TAKEOVER_JITTER_MS)
             self.arm(job)
+
+    def copy_refused(self, peer: Peer, job_id: bytes, reason: int) -> None:
+        """A node keeps no copy; one that knows that the job is over says so with that."""
+        job = self.jobs.get(job_id)
+        if reason == REFUSED_DONE and job is not None and job.retry_s > 0 and job.state != ACKED:
+            self.ack_told(peer, job_id, 0)
+        else:
+            Replication.copy_refused(self, peer, job_id, reason)
 
     def _adopt_placeholder(self, peer: Peer, job: Job, owners: int) -> None:
         """A peer acknowledges what is acknowledged here as unknown."""

@@ -351,7 +351,7 @@ class Federation(Forwarding):
         """A moved job is at the peer; a leaving node forgets its copy then."""
 
     def move_missing(self, peer: Peer, job_id: bytes) -> None:
-        """The peer has no copy of a job that was handed off to it: it is queued here again, and the peer may have another one."""
+        """The peer has no copy of a job that was handed off to it, or can't hold one that was offered."""
         data = self.jobs_of(peer)
         job = data.offered.pop(job_id, None)
         if job is not None:  # refused: nothing of this queue is offered to the peer again before it asks
@@ -361,14 +361,17 @@ class Federation(Forwarding):
         job = data.in_flight.pop(job_id, None)
         if job is None:
             return
-        if peer.link_up:
-            name = job.queue.name
-            self.peer_wants(peer, name, data.wanted.get(name, 0) + 1)
         if job.state != ACTIVE or not job.flags & MOVED:
-            return
-        job.owners &= ~(1 << peer.slot)
-        job.flags &= ~MOVED
-        self.enqueue(job, BY_MOVE)
+            if peer.link_up:
+                name = job.queue.name
+                self.peer_wants(peer, name, data.wanted.get(name, 0) + 1)
+        elif peer.link_up:
+            # The whole job then. The peer stays an owner: a copy may be on its way to it from a third node.
+            data.in_flight[job_id] = job
+            self.send_job([peer], Move, job)
+        else:
+            job.flags &= ~MOVED
+            self.enqueue(job, BY_MOVE)
 
     # -- at-most-once jobs, the sender
 

@@ -466,6 +466,7 @@ class Replication(Peers):
         job = self.job_from_record(peer, record)
         if record.wait_ms:
             job.due_ms = self.now_ms + record.wait_ms
+        job.owners |= 1 << peer.slot  # it keeps the job until it knows that others do
         self.register(job)
         return job
 
