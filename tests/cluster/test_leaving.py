@@ -166,3 +166,22 @@ def test_a_new_node_takes_load() -> None:
     a.add_many(30, "q", "REPLICATE", 2)
     assert consumer.reply(100)
     assert len(c.node.jobs) >= 10
+
+
+def test_whoever_a_leaving_node_hands_a_job_to_knows_the_other_owners() -> None:
+    """One of them came later, and cannot say so to the others itself."""
+    nodes = Nodes(3)
+    a, b, c = nodes
+    nodes.partition((0, 1), (2,))
+    nodes.until(lambda: not a.node.members.find(c.id).reachable)
+    jobs = [a.add("q", "REPLICATE", 2, "RETRY", 60) for _ in range(4)]
+    nodes.heal()
+    nodes.partition((1,), (2,))
+    assert sorted(c.get("q", 4)) == sorted(jobs)
+    assert a.ask("ENQUEUE", *jobs) == 4
+    leave(a)
+    nodes.until(lambda: not len(a.node.jobs))
+    for job in jobs:
+        have = [one for one in (b, c) if one.job(job) is not None]
+        for one in have:
+            assert {other.id for other in have} <= set(one.node.node_ids(one.job(job).owners))

@@ -33,6 +33,7 @@ FOUND = {
     20056: "an at-most-once job was held for ever after an answer was lost",
     79: "a leaving node gave its last copy to owners that had lost theirs",
     92: "an order to queue that came late broke a running lease",
+    90036: "a leaving node took it that the owner to which it handed a job off knew of all others: an ack missed one",
     108: "refused copies were sent again at once, to all, for ever: a storm",
 }
 """Seeds that showed a fault of the core, and which."""

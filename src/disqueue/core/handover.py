@@ -29,12 +29,14 @@ TELL_AGAIN_MS = 1000
 class Departure:
     """A job that this node is about to forget.
 
-    `known`: mask of the owners that know all the others; `kept`: of those that have said that they have the job.
+    `told`: mask of the owners that all are told of; `known`: of those that know them; `kept`: of those that have said that they
+    have the job.
     """
 
     def __init__(self, job: Job, keeper: int) -> None:
         self.job = job
-        self.known = keeper
+        self.told = 0
+        self.known = 0  # also the one that has it: a job that was handed off to a copy came without its owners
         self.kept = keeper
         self.next_ms = 0
 
@@ -152,6 +154,9 @@ class Handover(Federation):
 
     def _tell_owners(self, departure: Departure) -> None:
         job = departure.job
+        if job.owners & ~departure.told:
+            departure.told |= job.owners
+            departure.known = 0
         missing = self._unaware_of(departure)
         if missing and job.state == ACTIVE:
             for peer in missing:

@@ -66,7 +66,7 @@ class CheckedJournal(JournalPort):
         self.process.leaving_ms = self.checker.now_ms
 
     def queue_changed(self, queue: Queue) -> None:
-        self.checker.note(self.process, f"pause of {queue.name.decode()} is {queue.pause}")
+        self.checker.pause_changed(self.process, queue)
 
 
 class Checker(Observer):
@@ -83,6 +83,8 @@ class Checker(Observer):
         """How much later than its TTL a job may be handed out where it was on its way while time passed."""
         self.pauses: dict[tuple[Process, bytes], tuple[bytes, int]] = {}
         """Queues whose pause state is known for certain, with the time since when."""
+        self.broadcasts: dict[bytes, int] = {}
+        """When the state of a queue was last told to all nodes: it may reach one of them much later."""
         self.waiters: dict[Process, dict[Request, None]] = {}
         self.served: list[tuple[Request, bytes]] = []
 
@@ -279,10 +281,18 @@ class Checker(Observer):
 
     def _pause_started(self, process: Process, request: Request) -> None:
         queue = request.args[1]
-        words = {arg.upper() for arg in request.args[2:]}
+        everywhere = b"BCAST" in {arg.upper() for arg in request.args[2:]}
+        if everywhere:
+            self.broadcasts[queue] = self.now_ms
         for known in list(self.pauses):
-            if known[1] == queue and (known[0] is process or b"BCAST" in words):
+            if known[1] == queue and (known[0] is process or everywhere):
                 del self.pauses[known]
+
+    def pause_changed(self, process: Process, queue: Queue) -> None:
+        """A process has another pause state of a queue: asked for there, or a broadcast has reached it."""
+        self.note(process, f"pause of {queue.name.decode()} is {queue.pause}")
+        if self.now_ms - self.broadcasts.get(queue.name, NEVER_MS - FORWARDED_MS) < FORWARDED_MS:
+            self.pauses.pop((process, queue.name), None)
 
     # -- replies
 
