@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from disqueue.core.peer_jobs import PeerJobs
+from disqueue.core.peer import MEMBER, Peer
 
 from .broker_session import BrokerSession
 
 
-class OtherNode:
+def other_node() -> Peer:
     """A peer that takes everything and says nothing by itself."""
-
-    def __init__(self) -> None:
-        self.slot = 1
-        self.node_id = b"f" * 40
-        self.link_up = True
-        self.leaving = False
-        self.outbox: list[object] = []
-        self.data = PeerJobs()
+    peer = Peer(1, b"f" * 40, MEMBER)
+    peer.link_up = True
+    return peer
 
 
 def test_a_demand_that_was_met_leaves_nothing() -> None:
     session = BrokerSession()
-    node, peer = session.node, OtherNode()
+    node, peer = session.node, other_node()
     node.members.peers = node.members.reachable = [peer]
     node.members.by_slot.append(peer)
     node.members.members_mask = 3

@@ -9,6 +9,8 @@ from typing import Any
 
 from disqueue.core.client import NOT_BLOCKED, Client
 from disqueue.core.job import ACTIVE, GONE, HELD
+from disqueue.core.membership import Membership
+from disqueue.core.membership_ports import MembershipSettings
 from disqueue.core.node import Node
 from disqueue.core.peer import MEMBER, Peer
 from disqueue.core.settings import Settings
@@ -25,15 +27,21 @@ ALL_OVER_MS = 1_000_000
 """By then every TTL has ended, and every queue has been idle for long."""
 
 
+class Quiet(Membership):
+    """Sends no pings: nobody would answer them here."""
+
+    def advance(self) -> None:
+        """Nothing is ever due."""
+
+
 class LoneNode:
     """`node` and its `peers`, which are all linked. `client()` makes a connection."""
 
     def __init__(self, seed: int = 1) -> None:
         dice = random.Random(seed)
-        self.node = Node(Settings(), dice.randbytes, b"0" * 40)
+        self.node = Node(Settings(), dice.randbytes, b"0" * 40, Quiet(b"0" * 40, 1, MembershipSettings(), lambda *_: None))
         self.connections: list[Any] = []
         members = self.node.members
-        members.advance = lambda: None  # nobody answers pings here
         for slot in range(1, PEERS + 1):
             peer = Peer(slot, b"%d" % slot * 40, MEMBER)
             peer.link_up = peer.reachable = True

@@ -1,10 +1,12 @@
 cimport cython
 from disqueue.core.job cimport Job, new_job
+from disqueue.core.peer cimport Peer
 from disqueue.core.queue cimport Queue
 from disqueue.core.replication cimport Replication
 
-cdef int ACKED, ACTIVE, ASKED, DELAYED, DELETED, HELD, LEASED, MOVED, PLACEHOLDER, QUEUED, WAIT_REPL
+cdef int ACKED, ACTIVE, ASKED, DELAYED, DELETED, HELD, LEASED, MOVED, ONCE_QUEUED, PLACEHOLDER, QUEUED, WAIT_REPL
 cdef int ASK_AHEAD_MS, BY_NACK, BY_TIME
+cdef int ACK_RETRY_MS, ACK_RETRY_LIMIT_MS, DOUBLINGS, _TAKEOVER_JITTER_MS, DELETE
 
 cdef class Acknowledgement(Replication):
     cdef public long long placeholders
@@ -13,11 +15,16 @@ cdef class Acknowledgement(Replication):
     @cython.locals(queue=Queue)
     cpdef bint ack(self, Job job) except -1
     cdef _become_acked(self, Job job)
+    @cython.locals(peer=Peer, wait_ms="long long", job_id=bytes)
     cpdef spread_ack(self, Job job)
+    cdef _unaware(self, Job job)
+    @cython.locals(others=list)
     cdef _finish_ack(self, Job job)
-    @cython.locals(job=Job, first_time=bint)
-    cpdef ack_told(self, peer, bytes job_id, owners)
-    @cython.locals(job=Job)
-    cpdef ack_confirmed(self, peer, bytes job_id, owners)
+    @cython.locals(job=Job, first_time=bint, queue=Queue)
+    cpdef ack_told(self, Peer peer, bytes job_id, owners)
+    @cython.locals(job=Job, other=Peer)
+    cpdef ack_confirmed(self, Peer peer, bytes job_id, owners)
     @cython.locals(job=Job)
     cpdef delete_told(self, bytes job_id)
+    cpdef ack_resolved(self, bytes job_id, bint known)
+    cdef long long _renew_ms(self, Job job)

@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 ACK_RETRY_MS = 1000
 ACK_RETRY_LIMIT_MS = 180_000
+DOUBLINGS = 8
+"""Tries after which the limit is reached."""
+_TAKEOVER_JITTER_MS = TAKEOVER_JITTER_MS
 MAX_PLACEHOLDERS = 100_000
 """Acknowledgements of unknown jobs kept at a time, about 40 MB: ids are not secret, so anybody could send any number."""
 PLACEHOLDER_EXTRA_MS = 60_000
@@ -126,11 +129,15 @@ class Acknowledgement(Replication):
             self._finish_ack(job)
             return
         owners = 0 if job.flags & PLACEHOLDER else job.owners
+        job_id = job.id
         for peer in self.others(missing):
-            self.tell_ack(peer, SetAck, job.id, owners)
-        wait_ms = min(ACK_RETRY_MS << min(job.attempts, 8), ACK_RETRY_LIMIT_MS)
-        job.attempts = min(job.attempts + 1, 100)
-        job.due_ms = self.now_ms + wait_ms + self.random_below(TAKEOVER_JITTER_MS)
+            self.tell_ack(peer, SetAck, job_id, owners)
+        wait_ms = ACK_RETRY_LIMIT_MS
+        if job.attempts < DOUBLINGS:
+            wait_ms = ACK_RETRY_MS
+            wait_ms <<= job.attempts
+            job.attempts += 1
+        job.due_ms = self.now_ms + wait_ms + self.random_below(_TAKEOVER_JITTER_MS)
         self.arm(job)
 
     def _unaware(self, job: Job) -> int:
@@ -192,22 +199,23 @@ class Acknowledgement(Replication):
             self._adopt_placeholder(peer, job, owners)
             return
         if owners:
-            self.add_owners(job, owners | 1 << peer.slot)
+            self.add_owners(job, owners | peer.bit)
         if job.state == WAIT_REPL:
             self.acked_while_copying(job)
         first_time = job.state != ACKED
         if first_time:
-            if job.queue is not None:
-                job.queue.acked += 1
+            queue: Queue | None = job.queue
+            if queue is not None:
+                queue.acked += 1
             self._become_acked(job)
-        job.confirmed |= 1 << peer.slot
+        job.confirmed |= peer.bit
         if not self.journal_fails():
             self.tell_ack(peer, GotAck, job_id, job.owners | 1)  # otherwise the peer asks again
         if not owners:
             self.spread_ack(job)  # the peer knows nobody: this node takes it on
         elif first_time:
             job.attempts = 1
-            job.due_ms = self.now_ms + 2 * ACK_RETRY_MS + self.random_below(TAKEOVER_JITTER_MS)
+            job.due_ms = self.now_ms + 2 * ACK_RETRY_MS + self.random_below(_TAKEOVER_JITTER_MS)
             self.arm(job)
 
     def copy_refused(self, peer: Peer, job_id: bytes, reason: int) -> None:
@@ -231,7 +239,7 @@ class Acknowledgement(Replication):
         job = self.jobs.get(job_id)
         if job is None or job.state != ACKED:
             return
-        job.confirmed |= 1 << peer.slot
+        job.confirmed |= peer.bit
         if job.flags & PLACEHOLDER:
             if owners:
                 self.ack_resolved(job_id, True)
@@ -282,7 +290,7 @@ class Acknowledgement(Replication):
 
     def _tell_over(self, peer: Peer, job_id: bytes) -> None:
         """A peer speaks of a job that is not known here: tell it when the job is over, the news may have missed it."""
-        if job_id in self.done:
+        if self.done.holds(job_id):
             self.tell_ack(peer, SetAck, job_id, 0)
 
     def owner_asks(self, peer: Peer, job_id: bytes) -> None:
@@ -291,7 +299,7 @@ class Acknowledgement(Replication):
         if job is None:
             self._tell_over(peer, job_id)
             return
-        bit = 1 << peer.slot
+        bit = peer.bit
         self.add_owners(job, bit)
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job_id, job.owners)
@@ -344,7 +352,7 @@ class Acknowledgement(Replication):
         From here on this node does not say any more that it has the job: nodes that say so because of each other would wait for
         ever.
         """
-        job.due_ms = self.now_ms + wait_ms + ASK_AHEAD_MS + 1 + self.random_below(TAKEOVER_JITTER_MS)
+        job.due_ms = self.now_ms + wait_ms + ASK_AHEAD_MS + 1 + self.random_below(_TAKEOVER_JITTER_MS)
         job.flags &= ~(ASKED | LEASED | MOVED | CONTESTED)
         self.arm(job)
         if self.journal is not None:
@@ -367,7 +375,7 @@ class Acknowledgement(Replication):
         if job is None:
             self._tell_over(peer, job_id)
             return
-        self.add_owners(job, 1 << peer.slot)
+        self.add_owners(job, peer.bit)
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job_id, job.owners)
             return
@@ -417,7 +425,7 @@ class Acknowledgement(Replication):
         if job is None:
             self._tell_over(peer, job_id)
             return
-        self.add_owners(job, 1 << peer.slot)
+        self.add_owners(job, peer.bit)
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job_id, job.owners)
             return
@@ -437,9 +445,9 @@ class Acknowledgement(Replication):
         """A peer has handed its copy over and is no owner any more."""
         job = self.jobs.get(job_id)
         if job is not None:
-            job.owners &= ~(1 << peer.slot)
+            job.owners &= ~peer.bit
             if job.waiter is not None:
-                job.waiter.confirmed &= ~(1 << peer.slot)
+                job.waiter.confirmed &= ~peer.bit
             if self.journal is not None and job.state != WAIT_REPL:
                 self.journal.job_changed(job)
 

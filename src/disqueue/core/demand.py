@@ -59,7 +59,10 @@ class Demand(Timed):
         if now_ms - self.import_previous_ms <= 2 * RATE_WINDOW_MS and self.import_previous:
             count += self.import_previous
             start_ms = self.import_previous_ms
-        return -(-count * 1000 // max(MIN_RATE_SPAN_MS, now_ms - start_ms))
+        span_ms = now_ms - start_ms
+        if span_ms < MIN_RATE_SPAN_MS:
+            span_ms = MIN_RATE_SPAN_MS
+        return (count * 1000 + span_ms - 1) // span_ms
 
     def recent_sources(self, now_ms: int) -> list[Peer]:
         """Return the peers that sent jobs lately; forget the others."""

@@ -251,22 +251,23 @@ class Federation(Forwarding):
         queue: Queue = job.queue
         queue.exported += 1
         data = self.jobs_of(peer)
-        bit = 1 << peer.slot
+        job_id = job.id
+        bit = peer.bit
         job.confirmed = bit
         if job.retry_s == 0:
             job.flags |= HELD
             job.owners &= ~bit  # the receiver has this bit in its own: so a restart tells one from the other
-            data.released.pop(job.id, None)  # from an earlier time: it has come back
-            data.offered[job.id] = job
+            data.released.pop(job_id, None)  # from an earlier time: it has come back
+            data.offered[job_id] = job
             self.send_job([peer], Offer, job)
             self.arm(job)
             return
         if job.owners & bit:
-            self.tell(peer, HANDOFF, job.id)
+            self.tell(peer, HANDOFF, job_id)
         else:
             job.owners |= bit
             self.send_job([peer], Move, job)
-        data.in_flight[job.id] = job
+        data.in_flight[job_id] = job
         job.flags = (job.flags | MOVED | DELIVERED) & ~LEASED
         job.due_ms = self.now_ms + job.retry_s * 1000
         self.arm(job)
@@ -290,15 +291,16 @@ class Federation(Forwarding):
     def jobs_moved_here(self, peer: Peer, records: list[JobRecord]) -> None:
         """Queue jobs that a peer had queued."""
         for record in records:
-            if record.id in self.done:
-                self.tell_ack(peer, SetAck, record.id, 0)
-                self.tell(peer, RECEIVED, record.id)
+            job_id = record.id
+            if self.done.holds(job_id):
+                self.tell_ack(peer, SetAck, job_id, 0)
+                self.tell(peer, RECEIVED, job_id)
                 self._came_in_vain(peer, self.queues.get(record.queue))
                 continue
-            job = self.jobs.get(record.id)
+            job = self.jobs.get(job_id)
             if job is None:
                 job = self.job_from_record(peer, record)
-                job.owners |= 1 << peer.slot
+                job.owners |= peer.bit
                 job.flags |= ONCE_QUEUED
                 self.register(job)
                 if self.journal is not None:
@@ -310,14 +312,14 @@ class Federation(Forwarding):
         job = self.jobs.get(job_id)
         if job is not None:
             self._import(peer, job)
-        elif job_id in self.done:
+        elif self.done.holds(job_id):
             self.tell_ack(peer, SetAck, job_id, 0)
             self.tell(peer, MISSING, job_id)
         else:
             self.tell(peer, MISSING, job_id)
 
     def _import(self, peer: Peer, job: Job) -> None:
-        self.add_owners(job, 1 << peer.slot)
+        self.add_owners(job, peer.bit)
         self.promise(peer, RECEIVED, job.id)
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job.id, job.owners)
@@ -478,16 +480,16 @@ class Federation(Forwarding):
     def _held_for(self, peer: Peer, job: Job) -> None:
         """A job that is held was taken back by the one that offered it, and now comes from another one."""
         self.no_longer_held(job)
-        job.confirmed = 1 << peer.slot
+        job.confirmed = peer.bit
         job.owners = 1 | job.confirmed
         self.jobs_of(peer).held[job.id] = job
 
     def _hold(self, peer: Peer, record: JobRecord) -> Job:
         job = self.job_from_record(peer, record)
-        job.owners = 1 | 1 << peer.slot  # an acknowledgement has to reach whoever of the two keeps it
+        job.owners = 1 | peer.bit  # an acknowledgement has to reach whoever of the two keeps it
         job.due_ms = self.now_ms + record.wait_ms if record.wait_ms else 0
         job.flags |= HELD
-        job.confirmed = 1 << peer.slot
+        job.confirmed = peer.bit
         self.jobs_of(peer).held[job.id] = job
         self.register(job)
         self.arm(job)

@@ -113,13 +113,13 @@ class Handover(Federation):
         owner: Peer | None = None
         for step in range(len(reachable)):
             peer = reachable[(self.first_target + step) % len(reachable)]
-            if not job.owners >> peer.slot & 1:
+            if not job.owners & peer.bit:
                 return peer
             owner = peer
         return owner if job.state == QUEUED or job.flags & DELAYED else None
 
     def _copy_away(self, peer: Peer, job: Job) -> None:
-        self.add_owners(job, 1 << peer.slot)
+        self.add_owners(job, peer.bit)
         self.jobs_of(peer).in_flight[job.id] = job
         self.send_job([peer], Store, job)
         if job.flags & DELAYED:
@@ -128,19 +128,20 @@ class Handover(Federation):
     def copy_stored(self, peer: Peer, job_id: bytes) -> None:
         """A node keeps a copy now; a leaving node forgets its own then."""
         Federation.copy_stored(self, peer, job_id)
-        self.move_received(peer, job_id)
+        if self.jobs_of(peer).in_flight:
+            self.move_received(peer, job_id)
 
     def copy_refused(self, peer: Peer, job_id: bytes, reason: int) -> None:
         """A node keeps no copy; a leaving node tries another one."""
         job = self.jobs_of(peer).in_flight.pop(job_id, None)
         if job is not None:
-            job.owners &= ~(1 << peer.slot)
+            job.owners &= ~peer.bit
         Federation.copy_refused(self, peer, job_id, reason)
 
     def handed_over(self, peer: Peer, job: Job) -> None:
         """A job has arrived where it was sent."""
         if self.leaving and job.state == ACTIVE and job.id not in self.departures:
-            self.depart(job, 1 << peer.slot)
+            self.depart(job, peer.bit)
 
     # -- being an owner no more
 
@@ -177,19 +178,19 @@ class Handover(Federation):
         """An owner knows all the others of a job; or (`kept` 0) it has not got the job any more."""
         departure = self.departures.get(job_id)
         if departure is not None:
-            departure.known |= 1 << peer.slot
+            departure.known |= peer.bit
             if kept:
-                departure.kept |= 1 << peer.slot
+                departure.kept |= peer.bit
             else:
-                departure.job.owners &= ~(1 << peer.slot)
+                departure.job.owners &= ~peer.bit
             if not self._unaware_of(departure):
                 self._tell_owners(departure)
 
     def handover_link_down(self, peer: Peer) -> None:
         """What a peer said may not be true any more: it is asked again when it is back."""
         for departure in self.departures.values():
-            departure.known &= ~(1 << peer.slot)
-            departure.kept &= ~(1 << peer.slot)
+            departure.known &= ~peer.bit
+            departure.kept &= ~peer.bit
 
     def _unaware_of(self, departure: Departure) -> list[Peer]:
         """Return the owners that do not know yet; failed ones are not waited for: the heir asks them before it queues the job."""

@@ -256,6 +256,7 @@ class Bus:
                     self._send(peer)
                 else:
                     peer.outbox.clear()
+                    peer.forget_open()
 
     def close(self) -> None:
         """Close all links, for the end of the process."""
@@ -369,6 +370,7 @@ class Bus:
             return
         self.membership.stats.messages_sent += len(records)
         peer.outbox.clear()
+        peer.forget_open()
         for frame in frames:
             link.transport.write(frame)
 

@@ -21,6 +21,7 @@ from disqueue.core.queue import PAUSED_OUT, Queue
 from disqueue.core.settings import Settings
 from disqueue.core.timers import Timed
 from disqueue.wire import job_records as wire
+from disqueue.wire.job_records import DELETE, HANDOFF, RECEIVED, STORED, Batch, GotAck, SetAck
 from disqueue.wire.records import Ping, Pong
 
 if TYPE_CHECKING:
@@ -196,24 +197,58 @@ class Node(Handover):
     def receive(self, peer: Peer, records: list[Any]) -> None:
         """Handle the records of one frame of a member. Raises `BusError` for those that only a broken peer sends."""
         for record in records:
-            if type(record) is wire.Batch:
+            kind = type(record)
+            if kind is Batch:
                 self._receive_batch(peer, record)
+            elif kind is SetAck:
+                self._receive_set_ack(peer, record.ids, record.owners)
+            elif kind is GotAck:
+                self._receive_got_ack(peer, record.ids, record.owners)
             else:
-                handler = RECORD_HANDLERS.get(type(record))
+                handler = RECORD_HANDLERS.get(kind)
                 if handler is not None:
                     handler(self, peer, record)
 
     def _receive_batch(self, peer: Peer, batch: wire.Batch) -> None:
-        handler = BATCH_HANDLERS.get(batch.kind)
+        kind = batch.kind
+        numbers = batch.numbers
+        if not numbers and kind in (STORED, DELETE, HANDOFF, RECEIVED):
+            self._receive_usual(peer, kind, batch.ids)
+            return
+        handler = BATCH_HANDLERS.get(kind)
         if handler is None:
             return
-        numbers = batch.numbers
         if not numbers:
             for job_id in batch.ids:
                 handler(self, peer, job_id, 0)
         elif len(numbers) == len(batch.ids):
             for job_id, number in zip(batch.ids, numbers, strict=True):
                 handler(self, peer, job_id, number)
+
+    def _receive_usual(self, peer: Peer, kind: int, ids: list[bytes]) -> None:
+        """What each job of a busy cluster goes through, without a function in between."""
+        if kind == STORED:
+            for job_id in ids:
+                self.copy_stored(peer, job_id)
+        elif kind == DELETE:
+            for job_id in ids:
+                self.delete_told(job_id)
+        elif kind == HANDOFF:
+            for job_id in ids:
+                self.job_handed_here(peer, job_id)
+        elif kind == RECEIVED:
+            for job_id in ids:
+                self.move_received(peer, job_id)
+
+    def _receive_set_ack(self, peer: Peer, ids: list[bytes], masks: list[Any]) -> None:
+        if len(ids) == len(masks):
+            for job_id, owners in zip(ids, masks, strict=True):
+                self.ack_told(peer, job_id, self.mask_of(peer, owners))
+
+    def _receive_got_ack(self, peer: Peer, ids: list[bytes], masks: list[Any]) -> None:
+        if len(ids) == len(masks):
+            for job_id, owners in zip(ids, masks, strict=True):
+                self.ack_confirmed(peer, job_id, self.mask_of(peer, owners))
 
     def link_up(self, peer: Peer) -> None:
         """Records can be sent to a member again."""
@@ -259,18 +294,6 @@ class _MemberEvents(MembershipEvents):
         self._node.peer_forgotten(peer)
 
 
-def _receive_set_ack(node: Node, peer: Peer, record: wire.SetAck) -> None:
-    if len(record.ids) == len(record.owners):
-        for job_id, owners in zip(record.ids, record.owners, strict=True):
-            node.ack_told(peer, job_id, node.mask_of(peer, owners))
-
-
-def _receive_got_ack(node: Node, peer: Peer, record: wire.GotAck) -> None:
-    if len(record.ids) == len(record.owners):
-        for job_id, owners in zip(record.ids, record.owners, strict=True):
-            node.ack_confirmed(peer, job_id, node.mask_of(peer, owners))
-
-
 def _receive_owners(node: Node, peer: Peer, record: wire.Owners) -> None:
     if len(record.ids) == len(record.owners):
         for job_id, owners in zip(record.ids, record.owners, strict=True):
@@ -285,8 +308,6 @@ RECORD_HANDLERS: dict[type, Callable[[Node, Peer, Any], None]] = {
     wire.Store: lambda node, peer, record: node.store_copies(peer, record.jobs, record.queue_now),
     wire.Move: lambda node, peer, record: node.jobs_moved_here(peer, record.jobs),
     wire.Offer: lambda node, peer, record: node.jobs_offered(peer, record.jobs),
-    wire.SetAck: _receive_set_ack,
-    wire.GotAck: _receive_got_ack,
     wire.Owners: _receive_owners,
     wire.Want: lambda node, peer, record: node.peer_wants(peer, record.queue, record.credit, record.waiting),
     wire.Slots: lambda node, peer, record: node.learn_slots(peer, record),

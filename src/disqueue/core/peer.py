@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from disqueue.wire.records import FLAG_FAILED, FLAG_LEAVING, FLAG_SUSPECTED
 
@@ -26,58 +26,16 @@ class Peer:
     0 means never.
     """
 
-    __slots__ = (
-        "address",
-        "alternate",
-        "bus_port",
-        "data",
-        "dial",
-        "dial_attempts",
-        "dial_target",
-        "dialled_ms",
-        "dialling",
-        "expected_id",
-        "expires_ms",
-        "failed",
-        "failure",
-        "incarnation",
-        "incoming",
-        "incoming_up",
-        "intent",
-        "introducer",
-        "leaving",
-        "link",
-        "link_up",
-        "link_up_ms",
-        "next_dial_ms",
-        "no_address",
-        "node_id",
-        "outbox",
-        "ping_sent_ms",
-        "ping_stamp",
-        "pong_ms",
-        "pong_owed",
-        "port",
-        "reachable",
-        "reports",
-        "rtt_ms",
-        "silent_since_ms",
-        "slot",
-        "state",
-        "suspected",
-        "takeover_ms",
-        "version",
-    )
-
     def __init__(self, slot: int, node_id: bytes, state: int) -> None:
         self.slot = slot
+        self.bit = 1 << slot if slot >= 0 else 0
         self.node_id = node_id
         self.state = state
         self.address = ""
         self.port = 0
         self.bus_port = 0
         self.incarnation = 0
-        self.data: object = None  # what the replication code attaches
+        self.data: Any = None  # what the replication code attaches
         self.clear()
 
     def clear(self) -> None:
@@ -97,6 +55,7 @@ class Peer:
         self.link_up_ms = 0
         self.version = 0
         self.outbox: list[AnyRecord] = []
+        self.forget_open()
         # dialling
         self.dialling = False
         self.dialled_ms = 0
@@ -120,9 +79,15 @@ class Peer:
         self.rtt_ms = 0.0
         self.reports: dict[int, int] = {}  # slot of a member that cannot reach this node -> when it said so
 
-    @property
-    def bit(self) -> int:
-        return 1 << self.slot
+    def forget_open(self) -> None:
+        """Let no more ids join the last record of the outbox; the record is not kept."""
+        self.open_record: object = None
+        """The last record of the outbox, while ids or jobs of the same kind may join it; `open_items` are those that it has."""
+        self.open_type: object = None
+        self.open_kind = 0
+        """Kind of an open `Batch`, else 0."""
+        self.open_items: list[Any] = []
+        self.open_numbers: list[Any] = []
 
     @property
     def short_id(self) -> bytes:

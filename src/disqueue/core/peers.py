@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 MAX_HELD_BACK = 100_000
 """About 20 MB; a peer that is not told asks again, or takes its job back when the link breaks."""
 RANDOM_BLOCK_BYTES = 512
+MASKS_KEPT = 4096
+SMALL_MASK = (1 << 62) - 1
+BATCH_IDS = 4096
+SHARED_JOBS = 64
+"""So many join one record."""
 SHARED_JOB_BYTES = 1 << 16
 """Larger jobs have a record of their own, so that one record always fits a frame."""
 
@@ -42,28 +47,33 @@ class Peers(Delivery):
         self.first_target = 0
         self.held_back: list[tuple[Peer, int, bytes]] = []
         """What peers are told when the journal can be written again."""
+        self.peers_of_masks: dict[int, list[Peer]] = {}
 
     # -- masks
 
     def others(self, mask: int) -> list[Peer]:
-        """Return the members in a mask, without this node."""
+        """Return the members in a mask, without this node. The list belongs to a cache: do not change it."""
         mask &= self.members.members_mask
-        mask >>= 1
-        slot = 1
-        found = []
-        while mask:
-            if mask & 1:
-                found.append(self.members.by_slot[slot])
-            mask >>= 1
-            slot += 1
+        found = self.peers_of_masks.get(mask)
+        if found is None:
+            found = self._find_others(mask)
+        return found
+
+    def _find_others(self, mask: int) -> list[Peer]:
+        """Work out what `others` returns; a slot stands for the same peer for ever, so that it may be kept."""
+        by_slot = self.members.by_slot
+        found = [by_slot[slot] for slot in range(1, mask.bit_length()) if mask >> slot & 1]
+        if len(self.peers_of_masks) >= MASKS_KEPT:
+            self.peers_of_masks.clear()
+        self.peers_of_masks[mask] = found
         return found
 
     def jobs_of(self, peer: Peer) -> PeerJobs:
         """Return what the job layers know about a peer."""
-        data = peer.data
+        data: PeerJobs | None = peer.data
         if data is None:
             data = peer.data = PeerJobs()
-        return data  # type: ignore[return-value]
+        return data
 
     def from_peer_mask(self, peer: Peer, mask: int) -> int:
         """Translate a mask of the peer's slots to this node's; bits that the peer has not explained are dropped."""
@@ -79,7 +89,7 @@ class Peers(Delivery):
                 result |= 1 << data.slot_map[slot]
             rest >>= 1
             slot += 1
-        if len(data.translated) >= 4096:  # a hostile peer may send any number of masks
+        if len(data.translated) >= MASKS_KEPT:  # a hostile peer may send any number of masks
             data.translated.clear()
         data.translated[mask] = result
         return result
@@ -117,15 +127,28 @@ class Peers(Delivery):
         """Send one id of a `Batch` kind; it joins the record before it when that has the same kind."""
         if not peer.link_up:
             return
+        if peer.open_kind == kind and self._is_open(peer, BATCH_IDS):
+            peer.open_items.append(job_id)
+            if number >= 0:
+                peer.open_numbers.append(number)
+            return
+        ids = [job_id]
+        numbers = [number] if number >= 0 else []
+        self._open(peer, Batch(kind, ids, numbers), Batch, kind, ids, numbers)
+
+    def _is_open(self, peer: Peer, limit: int) -> bool:
+        """Tell whether the record that was opened last may take one more: it has room, and nothing came behind it."""
         outbox = peer.outbox
-        if outbox:
-            last = outbox[-1]
-            if type(last) is Batch and last.kind == kind and len(last.ids) < 4096:
-                last.ids.append(job_id)
-                if number >= 0:
-                    last.numbers.append(number)
-                return
-        outbox.append(Batch(kind, [job_id], [number] if number >= 0 else []))
+        return len(outbox) > 0 and outbox[-1] is peer.open_record and len(peer.open_items) < limit
+
+    def _open(self, peer: Peer, record: Any, kind: Any, number: int, items: list[Any], numbers: list[Any]) -> None:
+        """Put a record into the outbox that others of its kind may join."""
+        peer.outbox.append(record)
+        peer.open_record = record
+        peer.open_type = kind
+        peer.open_kind = number
+        peer.open_items = items
+        peer.open_numbers = numbers
 
     def promise(self, peer: Peer, kind: int, job_id: bytes) -> None:
         """Tell a peer what it may rely on even if this node crashes: at once, or when the journal can be written again."""
@@ -151,14 +174,13 @@ class Peers(Delivery):
         if not peer.link_up:
             return
         self.send_slots(peer)
-        outbox = peer.outbox
-        if outbox:
-            last = outbox[-1]
-            if type(last) is kind and len(last.ids) < 4096:
-                last.ids.append(job_id)
-                last.owners.append(self.wire_owners(owners))
-                return
-        outbox.append(kind([job_id], [self.wire_owners(owners)]))
+        if peer.open_type is kind and self._is_open(peer, BATCH_IDS):
+            peer.open_items.append(job_id)
+            peer.open_numbers.append(self.wire_owners(owners))
+            return
+        ids = [job_id]
+        masks = [self.wire_owners(owners)]
+        self._open(peer, kind(ids, masks), kind, 0, ids, masks)
 
     def send_job(self, peers: Iterable[Peer], kind: Any, job: Job, queue_now: bool = False) -> None:
         """Send a job to peers in a `Store`, `Move` or `Offer`; it is encoded once, and joins a record of the same kind."""
@@ -166,19 +188,16 @@ class Peers(Delivery):
         for peer in peers:
             if peer.link_up:
                 self.send_slots(peer)
-                self._append_job(peer.outbox, kind, raw, queue_now)
+                self._append_job(peer, kind, raw, queue_now)
 
-    def _append_job(self, outbox: list[Any], kind: Any, raw: Any, queue_now: bool) -> None:
-        if queue_now:
-            outbox.append(kind([raw], True))
-            return
-        if outbox:
-            last = outbox[-1]
-            small = len(raw) <= SHARED_JOB_BYTES
-            if small and type(last) is kind and len(last.jobs) < 64 and not getattr(last, "queue_now", False):
-                last.jobs.append(raw)
-                return
-        outbox.append(kind([raw]))
+    def _append_job(self, peer: Peer, kind: Any, raw: Any, queue_now: bool) -> None:
+        if queue_now or len(raw) > SHARED_JOB_BYTES:
+            peer.outbox.append(kind([raw], True) if queue_now else kind([raw]))
+        elif peer.open_type is kind and self._is_open(peer, SHARED_JOBS):
+            peer.open_items.append(raw)
+        else:
+            jobs = [raw]
+            self._open(peer, kind(jobs), kind, 0, jobs, [])
 
     def encode(self, job: Job) -> Any:
         """Return a job as an encoded `JobRecord`."""
@@ -208,11 +227,15 @@ class Peers(Delivery):
 
     def wire_owners(self, mask: int) -> Any:
         """Return an owner set for the wire, without nodes that were forgotten."""
-        return wire_mask(mask & (self.members.members_mask | self.members.unknown_mask))
+        members = self.members
+        mask &= members.members_mask | members.unknown_mask
+        return mask if mask <= SMALL_MASK else wire_mask(mask)
 
     def mask_of(self, peer: Peer, mask: Any) -> int:
         """Return a mask that came in a record of the peer, in this node's slots."""
-        return self.from_peer_mask(peer, mask_from_wire(mask))
+        data = self.jobs_of(peer)
+        known = data.translated.get(mask)
+        return self.from_peer_mask(peer, mask_from_wire(mask)) if known is None else known
 
     # -- chance
 

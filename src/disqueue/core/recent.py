@@ -23,8 +23,12 @@ class RecentIds:
             self.started_ms = now_ms
         self.young.add(job_id)
 
-    def __contains__(self, job_id: bytes) -> bool:
+    def holds(self, job_id: bytes) -> bool:
+        """Tell whether an id is remembered."""
         return job_id in self.young or job_id in self.old
+
+    def __contains__(self, job_id: bytes) -> bool:
+        return self.holds(job_id)
 
     def clear(self) -> None:
         """Forget all."""

@@ -47,6 +47,8 @@ cdef class Registry:
     cpdef long long next_deadline_ms(self)
     cpdef timer_fired(self, Timed timed)
     cpdef long long next_ctime_ns(self)
+    cpdef add_owners(self, Job job, mask)
+    cpdef bint journal_fails(self) except -1
     @cython.locals(queue=Queue)
     cpdef register(self, Job job)
     @cython.locals(queue=Queue)

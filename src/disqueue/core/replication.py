@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from disqueue.core.client import BLOCKED_ADDJOB, NOT_BLOCKED, Client
+from disqueue.core.client import BLOCKED_ADDJOB, NOT_BLOCKED, Answer, Client
 from disqueue.core.copying import MAX_STEP_MS, STEP_MS, Copying
 from disqueue.core.job import (
     ACTIVE,
@@ -51,6 +51,7 @@ PAUSED_TEXT = b"PAUSED Queue paused in input, try later"
 DEFAULT_COPIES = 3
 TAKEOVER_JITTER_MS = 500
 """Owners that would queue the same job again wait up to this much longer, each its own time, so that one is first."""
+_TAKEOVER_JITTER_MS = TAKEOVER_JITTER_MS
 
 
 class Replication(Peers):
@@ -135,7 +136,7 @@ class Replication(Peers):
         if self.journal is not None:
             self.journal.job_added(job)
         if queued_elsewhere:
-            job.due_ms = self.now_ms + job.retry_s * 1000 + ASK_AHEAD_MS + self.random_below(TAKEOVER_JITTER_MS)
+            job.due_ms = self.now_ms + job.retry_s * 1000 + ASK_AHEAD_MS + self.random_below(_TAKEOVER_JITTER_MS)
         elif not job.delay_s:
             self.enqueue(job, BY_MOVE)
         elif job.due_ms <= self.now_ms:
@@ -210,14 +211,16 @@ class Replication(Peers):
         targets: list[Peer] = []
         avoid = job.owners | copying.refused
         self.first_target += 1
-        for step in range(count):
-            peer = reachable[(self.first_target + step) % count]
-            if not avoid >> peer.slot & 1:
+        place = self.first_target
+        for _ in range(count):
+            peer = reachable[place % count]
+            place += 1
+            if not avoid & peer.bit:
                 targets.append(peer)
                 if len(targets) == wanted:
                     break
         for peer in targets:
-            self.add_owners(job, 1 << peer.slot)
+            self.add_owners(job, peer.bit)
         return targets
 
     def _copy_to(self, job: Job, targets: list[Peer]) -> None:
@@ -226,10 +229,12 @@ class Replication(Peers):
 
     def _plan_step(self, copying: Copying, targets: list[Peer]) -> None:
         """Say when to try one more node: later where round trips are long, and less often as it goes on."""
-        rtt_ms = 0
+        wait_ms = copying.step_ms
         for peer in targets:
-            rtt_ms = max(rtt_ms, int(peer.rtt_ms))
-        copying.next_ms = self.now_ms + max(copying.step_ms, 2 * rtt_ms)
+            rtt_ms = int(peer.rtt_ms)
+            if wait_ms < 2 * rtt_ms:
+                wait_ms = 2 * rtt_ms
+        copying.next_ms = self.now_ms + wait_ms
 
     def copy_step(self, job: Job) -> None:
         """Copies are missing: try one more node, or the same ones again when there is no other."""
@@ -260,14 +265,14 @@ class Replication(Peers):
         """A node keeps a copy now."""
         job = self.jobs.get(job_id)
         if job is None:
-            if job_id in self.done:
+            if self.done.holds(job_id):
                 self.tell(peer, DELETE, job_id)
             return
-        self.add_owners(job, 1 << peer.slot)
+        self.add_owners(job, peer.bit)
         copying: Copying | None = job.waiter
         if copying is None:
             return
-        copying.confirmed |= 1 << peer.slot
+        copying.confirmed |= peer.bit
         if copying.confirmed.bit_count() >= job.replicate:
             if job.state == WAIT_REPL:
                 if not self._must_wait(copying):
@@ -285,7 +290,7 @@ class Replication(Peers):
             return
         copying = job.waiter
         assert copying is not None
-        bit = 1 << peer.slot
+        bit = peer.bit
         if copying.confirmed & bit:
             return
         job.owners &= ~bit
@@ -325,7 +330,7 @@ class Replication(Peers):
         job.waiter = None
         self.waiting_jobs -= 1
         job.state = ACTIVE
-        self._answer_add(copying, b"+%b\r\n" % job.id)
+        self._answer_add(copying, b"+" + job.id + b"\r\n")
 
     def _answer_add(self, copying: Copying, text: bytes) -> None:
         """Answer a producer, once the ADDJOBs before this one on its connection have their answers."""
@@ -337,8 +342,13 @@ class Replication(Peers):
         pending = client.pending_adds
         if pending[0] is not copying:
             return
-        while pending and pending[0].text:
-            client.reply.raw(pending.popleft().text)
+        reply: ReplyWriter = client.reply
+        while pending:
+            answer: Answer = pending[0]
+            if not answer.text:
+                break
+            reply.raw(answer.text)
+            pending.popleft()
         if pending:
             self.on_unblock(client)  # still blocked: the shell sends what is there
         else:
@@ -417,32 +427,34 @@ class Replication(Peers):
     def store_copies(self, peer: Peer, jobs: list[JobRecord], queue_now: bool) -> None:
         """Keep copies for a peer, or say why not."""
         for record in jobs:
-            known = self.jobs.get(record.id)
+            job_id = record.id
+            known = self.jobs.get(job_id)
             if known is not None:
                 self.add_owners(known, self.mask_of(peer, record.owners))
-                self.promise(peer, STORED, record.id)
+                self.promise(peer, STORED, job_id)
                 continue
             reason = self._why_refuse(record)
             if reason:
-                self.tell(peer, REFUSED, record.id, reason)
+                self.tell(peer, REFUSED, job_id, reason)
                 continue
             job = self._take_copy(peer, record)
             if queue_now:
                 self.begin_life(job)
             else:
                 self._keep_replica(job, record.wait_ms)
-            self.promise(peer, STORED, record.id)
+            self.promise(peer, STORED, job_id)
 
     def _why_refuse(self, record: JobRecord) -> int:
-        if record.id in self.done:
+        if self.done.holds(record.id):
             return REFUSED_DONE
         if self.leaving:
             return REFUSED_LEAVING
         if self.memory_level() > LEVEL_NORMAL or self.journal_fails():
             return REFUSED_MEMORY
-        if len(record.body) > self.settings.max_job_bytes or len(record.queue) > self.settings.max_queue_name_bytes:
+        name = record.queue
+        if len(record.body) > self.settings.max_job_bytes or len(name) > self.settings.max_queue_name_bytes:
             return REFUSED_SIZE
-        queue = self.queues.get(record.queue)
+        queue = self.queues.get(name)
         if queue is not None and queue.pause & PAUSED_IN:
             return REFUSED_PAUSED
         return 0
@@ -454,8 +466,12 @@ class Replication(Peers):
         job.ttl_s = record.ttl_s
         job.retry_s = record.retry_s
         job.delay_s = record.delay_s
-        job.replicate = max(1, record.replicate)
-        job.expires_ms = self.now_ms + min(record.left_ms, record.ttl_s * 1000)
+        copies = record.replicate
+        job.replicate = copies if copies > 0 else 1
+        left_ms = record.left_ms
+        if left_ms > job.ttl_s * 1000:
+            left_ms = job.ttl_s * 1000
+        job.expires_ms = self.now_ms + left_ms
         job.nacks = record.nacks
         job.deliveries = record.deliveries
         job.owners = self.mask_of(peer, record.owners) | 1
@@ -464,9 +480,10 @@ class Replication(Peers):
 
     def _take_copy(self, peer: Peer, record: JobRecord) -> Job:
         job = self.job_from_record(peer, record)
-        if record.wait_ms:
-            job.due_ms = self.now_ms + record.wait_ms
-        job.owners |= 1 << peer.slot  # it keeps the job until it knows that others do
+        wait_ms = record.wait_ms
+        if wait_ms:
+            job.due_ms = self.now_ms + wait_ms
+        job.owners |= peer.bit  # it keeps the job until it knows that others do
         self.register(job)
         return job
 
@@ -475,7 +492,7 @@ class Replication(Peers):
         job.due_ms = 0
         if job.retry_s > 0:
             job.flags |= ONCE_QUEUED
-            job.due_ms = self.now_ms + wait_ms + job.retry_s * 1000 + ASK_AHEAD_MS + self.random_below(TAKEOVER_JITTER_MS)
+            job.due_ms = self.now_ms + wait_ms + job.retry_s * 1000 + ASK_AHEAD_MS + self.random_below(_TAKEOVER_JITTER_MS)
         if self.journal is not None:
             self.journal.job_added(job)
         self.arm(job)

@@ -1,0 +1,9 @@
+cdef class PeerJobs:
+    cdef public list slot_map
+    cdef public dict translated
+    cdef public Py_ssize_t slots_told
+    cdef public dict in_flight
+    cdef public dict offered
+    cdef public dict held
+    cdef public dict released
+    cdef public dict wanted
