@@ -25,7 +25,7 @@ def test_a_demand_that_was_met_leaves_nothing() -> None:
     job = session.receive("A").data
     assert [type(record).__name__ for record in peer.outbox if type(record).__name__ == "Move"] == ["Move"]
     node.move_received(peer, job)
-    node.delete_told(job)
+    node.delete_told(peer, job)
     session.advance(400_000)
     assert (len(node.jobs), node.queues) == (0, {})
     assert node.next_deadline_ms() == -1

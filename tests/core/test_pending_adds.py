@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from disqueue.core.client import BLOCKED_ADDJOB, NOT_BLOCKED, Answer, Client
+from disqueue.core.job import DELETED
 from disqueue.core.node import Node
 from disqueue.core.peer import MEMBER, Peer
 from disqueue.core.settings import Settings
@@ -88,7 +89,7 @@ def test_each_has_its_own_timeout() -> None:
         client.reply.take() == b"+%b\r\n-NOREPL Timeout reached before replicating to the requested number of nodes\r\n" % first
     )
     assert client.blocked == NOT_BLOCKED
-    assert len(node.jobs) == 1
+    assert [job.id for job in node.jobs if not job.flags & DELETED] == [first], "the other one is being deleted"
 
 
 def test_a_client_that_goes_takes_its_unfinished_jobs_along() -> None:
@@ -99,7 +100,7 @@ def test_a_client_that_goes_takes_its_unfinished_jobs_along() -> None:
     stored(node, peer, second)
     node.disconnect(client)
     assert client.reply.take() == b""
-    assert node.jobs.get(first) is None
-    assert node.jobs.get(second) is not None
+    assert node.find_job(first) is None
+    assert node.find_job(second) is not None
     assert node.blocked_clients == 0
     assert not client.pending_adds

@@ -34,6 +34,10 @@ FOUND = {
     79: "a leaving node gave its last copy to owners that had lost theirs",
     92: "an order to queue that came late broke a running lease",
     90036: "a leaving node took it that the owner to which it handed a job off knew of all others: an ack missed one",
+    100030: "a copy that had asked its owners did not ask one that it heard of after that, and was queued beside it",
+    100067: "an owner that had failed while a node left never heard of the node that the job had gone to",
+    100219: "a failed ADDJOB told a node, which spread an acknowledgement, to forget it",
+    100465: "the copies of a failed ADDJOB did not all know each other: an acknowledgement missed one",
     108: "refused copies were sent again at once, to all, for ever: a storm",
 }
 """Seeds that showed a fault of the core, and which."""

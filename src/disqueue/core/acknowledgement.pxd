@@ -25,6 +25,6 @@ cdef class Acknowledgement(Replication):
     @cython.locals(job=Job, other=Peer)
     cpdef ack_confirmed(self, Peer peer, bytes job_id, owners)
     @cython.locals(job=Job)
-    cpdef delete_told(self, bytes job_id)
+    cpdef delete_told(self, Peer peer, bytes job_id)
     cpdef ack_resolved(self, bytes job_id, bint known)
     cdef long long _renew_ms(self, Job job)

@@ -17,6 +17,7 @@ from disqueue.core.job import (
     CONTESTED,
     DELAYED,
     DELETED,
+    GONE,
     HELD,
     LEASED,
     MOVED,
@@ -27,7 +28,7 @@ from disqueue.core.job import (
     Job,
     new_job,
 )
-from disqueue.core.replication import TAKEOVER_JITTER_MS, Replication
+from disqueue.core.replication import NOREPL_REMOVED, TAKEOVER_JITTER_MS, Replication
 from disqueue.core.scheduler import ASK_AHEAD_MS, BY_NACK, BY_TIME
 from disqueue.wire.job_records import (
     DELETE,
@@ -88,8 +89,7 @@ class Acknowledgement(Replication):
     def ack_and_hide(self, job: Job) -> None:
         """Delete a job on all its owners, those that are away now included: an acknowledgement that clients do not see."""
         if job.state == WAIT_REPL:
-            self.delete(job)
-            self.forget_everywhere(job)
+            self.fail_add(job, NOREPL_REMOVED)
             return
         job.flags |= DELETED
         if job.state != ACKED:
@@ -97,6 +97,22 @@ class Acknowledgement(Replication):
         elif self.journal is not None:
             self.journal.job_changed(job)
         self.spread_ack(job)
+
+    def give_up(self, job: Job) -> None:
+        """Delete an active job that was never alive here: like an acknowledgement, until all that may have it know.
+
+        Told only once, a node that cannot be reached now would hand it out, and an acknowledgement of it would miss others: it
+        is only here that all of them are known.
+        """
+        job.owners |= 1
+        if not self._unaware(job):
+            self.unregister(job)
+            job.state = GONE
+            return
+        job.flags |= DELETED
+        if self.journal is not None:
+            self.journal.job_added(job)
+        self.ack_and_hide(job)
 
     def forget_everywhere(self, job: Job) -> None:
         """Tell the owners to forget a job, once: who does not hear it keeps it."""
@@ -193,7 +209,7 @@ class Acknowledgement(Replication):
         job = self.jobs.get(job_id)
         if job is None:
             self.done.add(job_id, self.now_ms)
-            self.tell_ack(peer, GotAck, job_id, 0)
+            self.tell_ack(peer, GotAck, job_id, self.owners_left(job_id) if owners else 0)
             return
         if job.flags & PLACEHOLDER:
             self._adopt_placeholder(peer, job, owners)
@@ -256,17 +272,31 @@ class Acknowledgement(Replication):
         if not self._unaware(job):
             self._finish_ack(job)
 
+    def owners_left(self, job_id: bytes) -> int:
+        """Return the owners that a job had when this node gave its copy up without telling all of them; 0: nothing is known."""
+        return 0
+
     def ack_resolved(self, job_id: bytes, known: bool) -> None:
         """Somebody, or nobody, knows a job that a client of this node has acknowledged; a higher layer answers the client."""
 
-    def delete_told(self, job_id: bytes) -> None:
-        """A peer says that everybody knows that the job is over."""
+    def delete_told(self, peer: Peer, job_id: bytes) -> None:
+        """A peer says that everybody knows that the job is over, or that it has forgotten the job itself.
+
+        The latter when it does not know of the acknowledgement that this node spreads: its ADDJOB failed, or FASTACK.
+        """
         self.done.add(job_id, self.now_ms)
         job = self.jobs.get(job_id)
-        if job is not None:
-            if job.state == ACKED and job.flags & PLACEHOLDER:
+        if job is None:
+            return
+        if job.state == ACKED:
+            bit = peer.bit
+            if job.flags & PLACEHOLDER:
                 self.ack_resolved(job_id, True)
-            self.delete(job)
+            elif not job.confirmed & bit:
+                job.confirmed |= bit
+                if self._unaware(job):
+                    return
+        self.delete(job)
 
     def renew(self, job: Job) -> None:
         """A queued or acknowledged job is due: tell its owners again."""
@@ -300,6 +330,7 @@ class Acknowledgement(Replication):
             self._tell_over(peer, job_id)
             return
         bit = peer.bit
+        new = bit & ~job.owners
         self.add_owners(job, bit)
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job_id, job.owners)
@@ -307,8 +338,10 @@ class Acknowledgement(Replication):
             self.tell(peer, TELL_HELD, job_id, job.retry_s * 1000)
         elif self._has_in_hand(job, bit):
             self.tell(peer, TELL_HELD, job_id, job.due_ms - self.now_ms)
-        elif self.others(job.owners & ~bit):
-            self.tell_ack(peer, Owners, job_id, job.owners)
+        else:
+            if self.others(job.owners & ~bit):
+                self.tell_ack(peer, Owners, job_id, job.owners)
+            self._ask_new_owners(job, new)  # it may have the job out with a worker, who is about to run out of time
 
     def owners_told(self, peer: Peer, job_id: bytes, owners: int) -> None:
         """A peer names the owners that it knows: those that are new are asked, or told, what the others have been."""
@@ -322,8 +355,13 @@ class Acknowledgement(Replication):
         self.add_owners(job, new)
         if new and job.state == ACKED:
             self.spread_ack(job)
-        elif new and job.state == ACTIVE and job.flags & ASKED:
-            self.tell_all(self.others(new), WILL_QUEUE, job_id)
+        else:
+            self._ask_new_owners(job, new)
+
+    def _ask_new_owners(self, job: Job, new: int) -> None:
+        """The other owners have been asked already: ask those that were not known then."""
+        if new and job.state == ACTIVE and job.flags & ASKED:
+            self.tell_all(self.others(new), WILL_QUEUE, job.id)
 
     def _has_in_hand(self, job: Job, asker: int) -> bool:
         """Tell whether a job is out with a worker of this node, waits here for its delay, or has just been moved on."""

@@ -24,6 +24,8 @@ IDLE_STEP_MS = 500
 JOBS_A_STEP = 500
 """Jobs looked at in one step: about 10,000 a second leave while the node goes on serving."""
 TELL_AGAIN_MS = 1000
+MAX_LEFT = 20_000
+"""Jobs remembered that were left while an owner had failed, about 4 MB; of older ones an acknowledgement may miss an owner."""
 
 
 class Departure:
@@ -50,6 +52,8 @@ class Handover(Federation):
         self.handover_cursor = 0
         self.departures: dict[bytes, Departure] = {}
         """Jobs that others have now, while not all of them know each other."""
+        self.left: dict[bytes, int] = {}
+        """Their owners, where one that had failed was not told: it may still ask this node only."""
 
     def set_leaving(self, leaving: bool) -> None:
         """Begin to leave the cluster, or stay after all."""
@@ -168,11 +172,20 @@ class Handover(Federation):
             return
         del self.departures[job.id]
         if job.state == ACTIVE and departure.kept:  # otherwise something else has happened to it, or it needs a new owner
+            if self.others(job.owners & ~departure.known):
+                self.left.pop(job.id, None)
+                self.left[job.id] = job.owners & ~1
+                if len(self.left) > MAX_LEFT:
+                    del self.left[next(iter(self.left))]
             self._leave_job(job)
 
     def _leave_job(self, job: Job) -> None:
         self.tell_all(self.others(job.owners), LEFT, job.id)
         self.delete(job)
+
+    def owners_left(self, job_id: bytes) -> int:
+        """Return the owners that a job had when this node gave its copy up without telling all of them; 0: nothing is known."""
+        return self.left.get(job_id, 0)
 
     def owners_known(self, peer: Peer, job_id: bytes, kept: int) -> None:
         """An owner knows all the others of a job; or (`kept` 0) it has not got the job any more."""

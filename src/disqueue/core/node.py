@@ -232,7 +232,7 @@ class Node(Handover):
                 self.copy_stored(peer, job_id)
         elif kind == DELETE:
             for job_id in ids:
-                self.delete_told(job_id)
+                self.delete_told(peer, job_id)
         elif kind == HANDOFF:
             for job_id in ids:
                 self.job_handed_here(peer, job_id)
@@ -319,7 +319,7 @@ RECORD_HANDLERS: dict[type, Callable[[Node, Peer, Any], None]] = {
 BATCH_HANDLERS: dict[int, Handler] = {
     wire.STORED: lambda node, peer, job_id, _number: node.copy_stored(peer, job_id),
     wire.REFUSED: lambda node, peer, job_id, number: node.copy_refused(peer, job_id, number),
-    wire.DELETE: lambda node, _peer, job_id, _number: node.delete_told(job_id),
+    wire.DELETE: lambda node, peer, job_id, _number: node.delete_told(peer, job_id),
     wire.ENQUEUE: lambda node, _peer, job_id, number: node.enqueue_ordered(job_id, number),
     wire.QUEUED: lambda node, peer, job_id, number: node.owner_queued(peer, job_id, number),
     wire.WILL_QUEUE: lambda node, peer, job_id, _number: node.owner_asks(peer, job_id),

@@ -35,6 +35,7 @@ from disqueue.wire.job_records import (
     REFUSED_SIZE,
     STORED,
     JobRecord,
+    SetAck,
     Store,
 )
 
@@ -266,7 +267,7 @@ class Replication(Peers):
         job = self.jobs.get(job_id)
         if job is None:
             if self.done.holds(job_id):
-                self.tell(peer, DELETE, job_id)
+                self.tell_ack(peer, SetAck, job_id, 0)  # and not DELETE: the node may be the only one that tells the others
             return
         self.add_owners(job, peer.bit)
         copying: Copying | None = job.waiter
@@ -312,7 +313,7 @@ class Replication(Peers):
         """
         if job.state != WAIT_REPL or copying.client is None or not copying.paused or job.owners & ~copying.confirmed & ~1:
             return False
-        self._fail_add(job, PAUSED_TEXT)
+        self.fail_add(job, PAUSED_TEXT)
         return True
 
     def replicated(self, job: Job) -> None:
@@ -390,8 +391,21 @@ class Replication(Peers):
 
     # -- failures
 
-    def _fail_add(self, job: Job, error: bytes) -> None:
-        """Answer the producer with an error and forget the job everywhere."""
+    def fail_add(self, job: Job, error: bytes) -> None:
+        """Answer the producer with an error, and see that the job is deleted wherever it may have come to."""
+        copying = job.waiter
+        assert copying is not None
+        self.waiting_jobs -= 1
+        job.waiter = None
+        job.state = ACTIVE
+        self.give_up(job)
+        self._answer_add(copying, b"-%b\r\n" % error)
+
+    def give_up(self, job: Job) -> None:
+        """Delete an active job on all nodes that were asked to keep it; a higher layer knows how."""
+
+    def add_failed(self, job: Job) -> None:
+        """The job is forgotten, or has expired, while its producer waits: the others are told once."""
         copying = job.waiter
         assert copying is not None
         self.waiting_jobs -= 1
@@ -400,15 +414,11 @@ class Replication(Peers):
         self.unregister(job)
         self.done.add(job.id, self.now_ms)
         self.tell_all(self.others(job.owners), DELETE, job.id)
-        self._answer_add(copying, b"-%b\r\n" % error)
-
-    def add_failed(self, job: Job) -> None:
-        """The job is deleted or has expired while its producer waits."""
-        self._fail_add(job, NOREPL_REMOVED)
+        self._answer_add(copying, b"-%b\r\n" % NOREPL_REMOVED)
 
     def add_timed_out(self, job: Job) -> None:
         """The producer's timeout has passed."""
-        self._fail_add(job, NOREPL_TIMEOUT)
+        self.fail_add(job, NOREPL_TIMEOUT)
 
     def cancel_adds(self, client: Client) -> None:
         """The producer has gone: its jobs that are not copied yet go too."""
@@ -419,7 +429,7 @@ class Replication(Peers):
                 answer.client = None
                 job = self.jobs.get(answer.job_id)
                 if job is not None and job.state == WAIT_REPL:
-                    self._fail_add(job, NOREPL_REMOVED)
+                    self.fail_add(job, NOREPL_REMOVED)
         self.unblock(client)
 
     # -- the other side

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from disqueue.core.job import ACKED, HELD, LEASED, PLACEHOLDER, QUEUED, Job
+from disqueue.core.job import ACKED, DELETED, HELD, LEASED, PLACEHOLDER, QUEUED, Job
 from disqueue.simulation.ledger import NEVER_MS, OK, REFUSED, Delivery, Entry, Ledger, Violation
 from disqueue.simulation.observer import JournalPort, Observer
 from disqueue.simulation.replies import Reply, ReplyError
@@ -112,7 +112,7 @@ class Checker(Observer):
         ledger.identify(entry, job.id)
         self._check_identity(entry, job)
         if process.node.leaving:
-            self._check_leaving(process, entry)
+            self._check_leaving(process, entry, job)
         if process in entry.holders:
             raise Violation("S23 tables", f"{process.machine.name} took {entry} twice", entry)
         entry.holders[process] = None
@@ -121,8 +121,10 @@ class Checker(Observer):
         self._follow_state(process, entry, job)
         self.restarts.taken(process, entry)
 
-    def _check_leaving(self, process: Process, entry: Entry) -> None:
+    def _check_leaving(self, process: Process, entry: Entry, job: Job) -> None:
         """A leaving node takes only what was on its way to it, what it will pass on, and what is done."""
+        if job.flags & DELETED:
+            return
         made_here = entry.id[2:10] == process.machine.node_id[:8]
         begun_before = entry.started_ms <= process.leaving_ms
         if made_here and not (entry.known_to or entry.at_most_once or begun_before or entry.ended_ms != NEVER_MS):
@@ -191,8 +193,8 @@ class Checker(Observer):
         """An acknowledgement is forgotten: nobody may be left who would hand the job out."""
         if entry.acked_on or entry.fast_ended or self.forgetful:
             return
-        if entry.memories_lost:
-            return  # who knew of all owners may be gone
+        if entry.memories_lost or self.now_ms >= entry.expires_ms:
+            return  # who knew of all owners may be gone, or has forgotten a job whose TTL had ended
         unaware = [holder for holder in entry.holders if self._counts(process, holder, entry)]
         if unaware and all(process.members.find(holder.machine.node_id) is not None for holder in entry.known_to):
             names = ", ".join(holder.machine.name for holder in unaware)

@@ -308,8 +308,8 @@ class Faults:
             return
         asked, forgotten = dice.sample(machines, 2)
         process = asked.process
-        if process is None or process.members.find(forgotten.node_id) is None:
-            return
+        if process is None or process.paused or process.members.find(forgotten.node_id) is None:
+            return  # one that is stopped would do it at some later time, when the faults may be over
         self.cluster.trace.note(asked.name, f"is told to forget {forgotten.name}")
 
         def forget() -> None:

@@ -171,6 +171,7 @@ class Run:
         workload, machines = self.workload, self.cluster.machines
         workload.stopping = False
         self.faults.unpause()
+        self.checker.pauses.clear()
         clients = [workload.add_client(f"drain {machine.name}") for machine in machines]
         for index, client in enumerate(clients):
             client.run(workload.drain(client, index))

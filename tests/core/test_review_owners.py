@@ -1,0 +1,122 @@
+"""Who may have a job: an acknowledgement reaches all of them, also those of whom only a third node knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.cluster.lone_node import UNKNOWN_ID, LoneNode
+
+from disqueue.core.job import ACKED
+from disqueue.core.peer import Peer
+from disqueue.wire import job_records as wire
+
+PEER_ITSELF, THIS_NODE = 1, 2
+"""Bits in the masks of each peer of a `LoneNode`."""
+
+
+def said_to(peer: Peer, job_id: bytes) -> list[int | type]:
+    """Take what was said to a peer about a job."""
+    said: list[int | type] = []
+    for record in peer.outbox:
+        if isinstance(record, wire.Batch):
+            said += [record.kind] * record.ids.count(job_id)
+        elif job_id in getattr(record, "ids", ()):
+            said.append(type(record))
+    peer.outbox = []
+    return said
+
+
+def copy_of(one: LoneNode, *owners: Peer) -> bytes:
+    """A node that keeps a copy, made by the first of its other owners."""
+    maker = owners[0]
+    record = one.record(UNKNOWN_ID)
+    record.owners = THIS_NODE | sum(1 << peer.slot + 1 for peer in owners)
+    one.receive(maker, wire.Store([record]))
+    one.sent()
+    return UNKNOWN_ID
+
+
+def batch(kind: int, job_id: bytes) -> Any:
+    return wire.Batch(kind, [job_id], [])
+
+
+def test_an_owner_that_turns_up_after_the_others_were_asked_is_asked_too() -> None:
+    one = LoneNode()
+    maker, other, _third = one.peers
+    job_id = copy_of(one, maker)
+    while not any(kind == wire.WILL_QUEUE for kind in said_to(maker, job_id)):
+        one.let_pass(100)
+    one.receive(other, batch(wire.WILL_QUEUE, job_id))
+    assert wire.WILL_QUEUE in said_to(other, job_id), "its worker may be about to run out of time"
+
+
+def test_a_node_that_forgot_a_job_without_its_acknowledgement_ends_nothing() -> None:
+    one = LoneNode()
+    maker, other, _third = one.peers
+    job_id = copy_of(one, maker, other)
+    job = one.node.jobs.get(job_id)
+    one.run(lambda: one.node.ack(job))
+    one.receive(maker, batch(wire.DELETE, job_id))
+    assert job.state == ACKED
+    one.receive(other, wire.GotAck([job_id], [PEER_ITSELF]))
+    assert one.node.jobs.get(job_id) is None
+
+
+def test_a_node_that_knows_of_the_acknowledgement_ends_it() -> None:
+    one = LoneNode()
+    maker, other, _third = one.peers
+    job_id = copy_of(one, maker, other)
+    one.receive(maker, wire.SetAck([job_id], [PEER_ITSELF]))
+    assert one.node.jobs.get(job_id).state == ACKED
+    one.receive(maker, batch(wire.DELETE, job_id))
+    assert one.node.jobs.get(job_id) is None
+
+
+def test_a_failed_addjob_is_deleted_until_all_have_confirmed() -> None:
+    one = LoneNode()
+    job_id = one.add(replicate=3, timeout_ms=200)
+    one.let_pass(40)
+    assert one.node.find_job(job_id) is not None
+    one.let_pass(200)
+    asked = [peer for peer in one.peers if wire.SetAck in said_to(peer, job_id)]
+    assert len(asked) == 3, "one of them only after the others had not answered"
+    assert one.node.find_job(job_id) is None, "a client does not see it"
+    one.receive(asked[0], wire.GotAck([job_id], [0]))
+    one.receive(asked[1], batch(wire.STORED, job_id))
+    one.let_pass(2000)
+    assert said_to(asked[0], job_id) == []
+    assert wire.SetAck in said_to(asked[1], job_id)
+    for peer in asked[1:]:
+        one.receive(peer, wire.GotAck([job_id], [0]))
+    assert one.node.jobs.get(job_id) is None
+
+
+def test_a_copy_that_comes_late_is_not_just_forgotten() -> None:
+    """Whoever keeps it may be the only one that tells others of its end."""
+    one = LoneNode()
+    peer = one.peers[0]
+    one.node.done.add(UNKNOWN_ID, one.now_ms)
+    one.receive(peer, batch(wire.STORED, UNKNOWN_ID))
+    assert said_to(peer, UNKNOWN_ID) == [wire.SetAck]
+
+
+def test_who_had_failed_while_a_node_left_hears_of_the_others_from_it() -> None:
+    one = LoneNode()
+    maker, other, _third = one.peers
+    job_id = copy_of(one, maker, other)
+    one.node.members.reachable[:] = [maker]
+    other.failed = True
+    one.run(lambda: one.node.set_leaving(True))
+    one.let_pass(100)
+    one.receive(maker, wire.Batch(wire.OWNERS_KNOWN, [job_id], [1]))
+    one.let_pass(100)
+    assert one.node.jobs.get(job_id) is None
+    other.failed = False
+    one.sent()
+    one.receive(other, wire.SetAck([job_id], [PEER_ITSELF | THIS_NODE]))
+    (answer,) = (record for record in other.outbox if isinstance(record, wire.GotAck))
+    assert answer.owners == [maker.bit | other.bit]
+    one.sent()
+    one.receive(other, wire.SetAck([job_id], [0]))
+    (answer,) = (record for record in other.outbox if isinstance(record, wire.GotAck))
+    assert answer.owners == [0], "a node that does not know the job asks everybody itself"
