@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.cluster.lone_node import UNKNOWN_ID, LoneNode
 
-from disqueue.core.job import ACKED
+from disqueue.core.job import ACKED, ACTIVE
 from disqueue.core.peer import Peer
 from disqueue.wire import job_records as wire
 
@@ -120,3 +120,31 @@ def test_who_had_failed_while_a_node_left_hears_of_the_others_from_it() -> None:
     one.receive(other, wire.SetAck([job_id], [0]))
     (answer,) = (record for record in other.outbox if isinstance(record, wire.GotAck))
     assert answer.owners == [0], "a node that does not know the job asks everybody itself"
+
+
+def test_a_node_that_keeps_no_copies_waits_for_the_delay_too_while_its_owners_learn_of_each_other() -> None:
+    one = LoneNode()
+    one.node.leaving = True
+    job_id = one.add(replicate=2, retry_s=1, delay_s=5)
+    one.let_pass(60)  # the third one is asked, of which the first two are not told
+    for peer in one.peers:
+        one.receive(peer, batch(wire.STORED, job_id))
+    one.let_pass(3900)
+    job = one.node.jobs.get(job_id)
+    assert job is not None, "not all owners know each other"
+    assert job.state == ACTIVE
+    assert job.due_ms - one.now_ms > 2000
+
+
+def test_a_node_that_stays_after_all_keeps_the_copies_that_it_has() -> None:
+    one = LoneNode()
+    maker, _other, _third = one.peers
+    job_id = copy_of(one, maker)
+    one.node.members.reachable[:] = [maker]
+    one.run(lambda: one.node.set_leaving(True))
+    one.let_pass(100)
+    assert one.node.departures
+    one.run(lambda: one.node.set_leaving(False))
+    one.receive(maker, wire.Batch(wire.OWNERS_KNOWN, [job_id], [1]))
+    one.let_pass(100)
+    assert one.node.jobs.get(job_id) is not None

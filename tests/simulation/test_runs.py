@@ -38,6 +38,8 @@ FOUND = {
     100067: "an owner that had failed while a node left never heard of the node that the job had gone to",
     100219: "a failed ADDJOB told a node, which spread an acknowledgement, to forget it",
     100465: "the copies of a failed ADDJOB did not all know each other: an acknowledgement missed one",
+    101087: "a node that was to stay after all still gave up the copies that it had begun to hand over",
+    101218: "a node that keeps no copies, and waited for the owners to know each other, queued a job before its delay",
     108: "refused copies were sent again at once, to all, for ever: a storm",
 }
 """Seeds that showed a fault of the core, and which."""

@@ -65,9 +65,11 @@ class Handover(Federation):
             self.end_all_waits(LEAVING_TEXT)
             self.withdraw_all()
             self.timers.set(self.handover_timer, self.now_ms + STEP_MS)
+        else:
+            self.departures.clear()  # a node that stays keeps the copies that it still has
 
     def handover_step(self) -> None:
-        """Give the next jobs away. What has been begun is finished also when the node is to stay after all."""
+        """Give the next jobs away. Those that this node takes for others while its memory is full go also when it stays."""
         for departure in list(self.departures.values()):
             if self.now_ms >= departure.next_ms:
                 self._tell_owners(departure)

@@ -370,8 +370,8 @@ class Replication(Peers):
     def _hand_out_external(self, job: Job, copying: Copying) -> None:
         """One of the nodes that keep a copy queues it; this one forgets it."""
         holders = self.others(copying.confirmed)
+        delay_ms = max(0, job.due_ms - self.now_ms) if job.delay_s else 0
         if holders and not job.flags & ONCE_QUEUED:
-            delay_ms = max(0, job.due_ms - self.now_ms) if job.delay_s else 0
             self.tell(holders[self.random_below(len(holders))], ENQUEUE, job.id, delay_ms)
         if not job.owners & ~copying.told:  # they know each other from the job itself
             self.unregister(job)
@@ -380,7 +380,7 @@ class Replication(Peers):
         job.owners |= 1
         if self.journal is not None:
             self.journal.job_added(job)
-        self.stand_back(job, job.retry_s * 1000)
+        self.stand_back(job, delay_ms + job.retry_s * 1000)
         self.depart(job, 0)
 
     def stand_back(self, job: Job, wait_ms: int) -> None:
