@@ -6,8 +6,9 @@ from typing import Any
 
 from tests.cluster.lone_node import UNKNOWN_ID, LoneNode
 
-from disqueue.core.job import ACKED, ACTIVE
+from disqueue.core.job import ACKED, ACTIVE, LEASED
 from disqueue.core.peer import Peer
+from disqueue.core.scheduler import BY_COMMAND
 from disqueue.wire import job_records as wire
 
 PEER_ITSELF, THIS_NODE = 1, 2
@@ -148,3 +149,17 @@ def test_a_node_that_stays_after_all_keeps_the_copies_that_it_has() -> None:
     one.receive(maker, wire.Batch(wire.OWNERS_KNOWN, [job_id], [1]))
     one.let_pass(100)
     assert one.node.jobs.get(job_id) is not None
+
+
+def test_a_worker_that_goes_on_elsewhere_takes_the_lease_along() -> None:
+    one = LoneNode()
+    maker, _other, _third = one.peers
+    job_id = copy_of(one, maker)
+    job = one.node.jobs.get(job_id)
+    one.run(lambda: one.node.enqueue(job, BY_COMMAND))
+    one.take()
+    assert job.flags & LEASED
+    one.let_pass(1000)
+    one.receive(maker, batch(wire.WORKING, job_id))
+    assert not job.flags & LEASED
+    assert job.due_ms - one.now_ms > 5000, "later than the lease there"

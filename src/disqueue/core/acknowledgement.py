@@ -474,10 +474,8 @@ class Acknowledgement(Replication):
         if job.state == ACTIVE:
             if job.flags & DELAYED:
                 self.clear_delayed(job)
-            if job.flags & LEASED and job.due_ms > self.now_ms:
-                self.postpone(job, job.retry_s * 1000)
-            else:
-                self.stand_back(job, job.retry_s * 1000)
+            # Also where it was handed out: two with leases that end at the same time would both queue it then.
+            self.stand_back(job, job.retry_s * 1000)
 
     def owner_left(self, peer: Peer, job_id: bytes) -> None:
         """A peer has handed its copy over and is no owner any more."""
