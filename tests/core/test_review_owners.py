@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.cluster.lone_node import UNKNOWN_ID, LoneNode
 
+from disqueue.core.forwarding import ACKJOB
 from disqueue.core.job import ACKED, ACTIVE, LEASED
 from disqueue.core.peer import Peer
 from disqueue.core.scheduler import BY_COMMAND
@@ -112,6 +114,8 @@ def test_who_had_failed_while_a_node_left_hears_of_the_others_from_it() -> None:
     one.receive(maker, wire.Batch(wire.OWNERS_KNOWN, [job_id], [1]))
     one.let_pass(100)
     assert one.node.jobs.get(job_id) is None
+    assert wire.LEFT in said_to(maker, job_id)
+    assert wire.LEFT not in said_to(other, job_id)
     other.failed = False
     one.sent()
     one.receive(other, wire.SetAck([job_id], [PEER_ITSELF | THIS_NODE]))
@@ -163,3 +167,16 @@ def test_a_worker_that_goes_on_elsewhere_takes_the_lease_along() -> None:
     one.receive(maker, batch(wire.WORKING, job_id))
     assert not job.flags & LEASED
     assert job.due_ms - one.now_ms > 5000, "later than the lease there"
+
+
+@pytest.mark.parametrize("owners", [0, PEER_ITSELF])
+def test_a_node_that_acknowledged_an_unknown_job_takes_no_late_copy(owners: int) -> None:
+    one = LoneNode()
+    client = one.client()
+    one.run(lambda: one.node.id_command(client, ACKJOB, [UNKNOWN_ID]))
+    for peer in one.peers:
+        one.receive(peer, wire.GotAck([UNKNOWN_ID], [owners]))
+    one.sent()
+    one.receive(one.peers[0], wire.Store([one.record(UNKNOWN_ID)]))
+    assert said_to(one.peers[0], UNKNOWN_ID) == [wire.REFUSED]
+    assert one.node.jobs.get(UNKNOWN_ID) is None

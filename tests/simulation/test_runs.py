@@ -41,6 +41,8 @@ FOUND = {
     101087: "a node that was to stay after all still gave up the copies that it had begun to hand over",
     101218: "a node that keeps no copies, and waited for the owners to know each other, queued a job before its delay",
     102430: "a WORKING on another node left two leases that ended at the same time: both queued the job",
+    104124: "a node that had acknowledged a job without knowing it took a copy that came late",
+    104496: "a node that left said so to an owner that did not know where the job had gone",
     108: "refused copies were sent again at once, to all, for ever: a storm",
 }
 """Seeds that showed a fault of the core, and which."""

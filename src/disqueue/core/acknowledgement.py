@@ -257,11 +257,9 @@ class Acknowledgement(Replication):
             return
         job.confirmed |= peer.bit
         if job.flags & PLACEHOLDER:
-            if owners:
-                self.ack_resolved(job_id, True)
-                self.delete(job)
-            elif not self._unaware(job):
-                self.ack_resolved(job_id, False)
+            if owners or not self._unaware(job):
+                self.done.add(job_id, self.now_ms)  # a copy may be on its way here, and its sender counts on this node
+                self.ack_resolved(job_id, owners != 0)
                 self.delete(job)
             return
         grown = job.owners | owners

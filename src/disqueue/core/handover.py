@@ -179,10 +179,11 @@ class Handover(Federation):
                 self.left[job.id] = job.owners & ~1
                 if len(self.left) > MAX_LEFT:
                     del self.left[next(iter(self.left))]
-            self._leave_job(job)
+            self._leave_job(job, departure.known)
 
-    def _leave_job(self, job: Job) -> None:
-        self.tell_all(self.others(job.owners), LEFT, job.id)
+    def _leave_job(self, job: Job, known: int) -> None:
+        """Forget a job. Owners that do not know all others go on counting on this node: it tells them when they ask."""
+        self.tell_all(self.others(job.owners & known), LEFT, job.id)
         self.delete(job)
 
     def owners_left(self, job_id: bytes) -> int:

@@ -353,6 +353,8 @@ class Checker(Observer):
         entry = self.ledger.by_id.get(request.args[1])
         here = entry is not None and process in entry.holders and request.started_ms == self.now_ms
         if entry is not None and here and entry.retry_s and entry.deliveries:
+            if not any(until_ms > self.now_ms for until_ms in entry.leases.values()):
+                entry.late_working_ms = self.now_ms
             entry.leases[process] = self.now_ms + entry.retry_s * 1000
 
     def _get_answered(self, process: Process, request: Request, reply: Reply) -> None:
@@ -426,7 +428,8 @@ class Checker(Observer):
             raise Violation("S11 lease", f"{process.machine.name} delivers {entry} {left_ms} ms before its lease ends", entry)
         if not self.calm:
             return
-        if any(until_ms > now_ms for until_ms in entry.leases.values()):
+        raced = entry.late_working_ms != NEVER_MS and now_ms - entry.late_working_ms < ACK_RACE_MS
+        if any(until_ms > now_ms for until_ms in entry.leases.values()) and not raced:
             raise Violation("S11 lease", f"{entry} is delivered twice within its lease and without a fault", entry)
         if entry.end_confirmed_ms != NEVER_MS and now_ms > entry.end_confirmed_ms + ACK_RACE_MS:
             raise Violation("S9 acks win", f"{entry} is delivered after its acknowledgement, without a fault", entry)

@@ -75,6 +75,8 @@ class Entry:
         """A NACK, ENQUEUE or DEQUEUE of it was executed last."""
         self.leases: dict[Process, int] = {}
         """Until when a process may not deliver it again."""
+        self.late_working_ms = NEVER_MS
+        """A worker whose lease had ended said that it goes on: the job may be on its way to another one already."""
         self.counters: dict[Process, tuple[int, int]] = {}
         """NACKs and additional deliveries as a process told them last."""
 
