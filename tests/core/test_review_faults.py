@@ -256,3 +256,18 @@ def test_a_copy_that_a_leaving_node_passes_on_still_waits_for_the_delay() -> Non
     (store,) = decode_frame(frame[4:])
     assert isinstance(store, wire.Store)
     assert 18_000 <= store.jobs[0].wait_ms <= 20_000
+
+
+def test_a_job_that_is_acknowledged_where_it_was_moved_to_is_answered_once() -> None:
+    one = LoneNode()
+    for received in (True, False):
+        one.receive(one.peers[0], wire.Want(b"q", 1))
+        job = one.add()
+        if received:
+            one.receive(one.peers[0], wire.Batch(wire.RECEIVED, [job], []))
+        one.sent()
+        one.receive(one.peers[0], wire.SetAck([job], [3]))
+        kinds = [type(record) for record in one.sent() if job in getattr(record, "ids", ())]
+        # While the job is on its way the acknowledgement follows it.
+        assert kinds == ([wire.GotAck] if received else [wire.SetAck, wire.GotAck])
+        one.receive(one.peers[0], wire.Batch(wire.DELETE, [job], []))

@@ -220,6 +220,8 @@ class Acknowledgement(Replication):
             self.acked_while_copying(job)
         first_time = job.state != ACKED
         if first_time:
+            if owners and job.flags & MOVED and job.confirmed == peer.bit and job_id not in self.jobs_of(peer).in_flight:
+                job.flags &= ~MOVED  # it has arrived where it is acknowledged: that node need not hear of it
             queue: Queue | None = job.queue
             if queue is not None:
                 queue.acked += 1
