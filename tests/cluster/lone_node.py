@@ -16,6 +16,7 @@ from disqueue.core.peer import MEMBER, Peer
 from disqueue.core.settings import Settings
 from disqueue.simulation.state import check_process
 from disqueue.wire import job_records as wire
+from disqueue.wire.frames import JobRecord
 from disqueue.wire.resp import ReplyWriter
 
 PEERS = 3
@@ -112,9 +113,9 @@ class LoneNode:
         client = self.client()
         self.run(lambda: self.node.get_jobs(client, [b"q"], 1, 0, True, False))
 
-    def record(self, job_id: bytes, queue: bytes = b"q") -> wire.JobRecord:
+    def record(self, job_id: bytes, queue: bytes = b"q") -> JobRecord:
         retry_s = 5 if job_id[-1] in b"13579bdf" else 0
-        return wire.JobRecord(job_id, queue, b"body", START_WALL_MS * 1_000_000, TTL_S, retry_s, 0, 2, TTL_S * 1000, 0, 0, 0, 7)
+        return JobRecord(job_id, queue, b"body", START_WALL_MS * 1_000_000, TTL_S, retry_s, 0, 2, TTL_S * 1000, 0, 0, 0, 7)
 
     def check(self) -> None:
         """All tables fit each other."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
 from tests.core.test_pending_adds import make_node
 
 from disqueue.core.client import Client
 from disqueue.core.scheduler import HELD_ASK_MS
-from disqueue.wire.job_records import ASK_HELD, RELEASE, WITHDRAWN, Batch, JobRecord, Offer
+from disqueue.wire.frames import JobRecord, decode_records
+from disqueue.wire.job_records import ASK_HELD, RELEASE, WITHDRAWN, Batch, Offer
 from disqueue.wire.resp import ReplyWriter
 
 
@@ -47,8 +47,10 @@ def test_an_offer_without_an_answer_is_made_again() -> None:
     assert len(records_of(peer, Offer)) == 1
 
 
-def decode(raw: object) -> object:
-    return msgspec.msgpack.decode(bytes(raw), type=JobRecord)  # type: ignore[call-overload]
+def decode(raw: object) -> JobRecord:
+    (offer,) = decode_records(b"\x91\x92\x0c\x91" + bytes(raw))  # type: ignore[call-overload]
+    assert isinstance(offer, Offer)
+    return offer.jobs[0]
 
 
 def test_a_release_that_comes_at_last_is_taken() -> None:

@@ -5,6 +5,7 @@ from disqueue.core.job cimport Job
 from disqueue.core.peer cimport Peer
 from disqueue.core.peer_jobs cimport PeerJobs
 from disqueue.core.queue cimport Queue
+from disqueue.wire.frames cimport JobRecord
 
 cdef int ACKED, ACTIVE, DELIVERED, GONE, HELD, LEASED, MOVED, ONCE_QUEUED, WAIT_REPL
 cdef int BATCH_MS, BY_MOVE, HANDOFF, MAX_BATCH, MISSING, RECEIVED, WITHDRAW_MS
@@ -18,7 +19,7 @@ cdef class Federation(Forwarding):
     cdef long long _send_jobs(self, Peer peer, Queue queue, long long limit) except -1
     @cython.locals(queue=Queue, data=PeerJobs, job_id=bytes)
     cpdef move_to(self, Peer peer, Job job)
-    @cython.locals(job=Job, job_id=bytes)
+    @cython.locals(record=JobRecord, job=Job, job_id=bytes)
     cpdef jobs_moved_here(self, Peer peer, list records)
     @cython.locals(job=Job)
     cpdef job_handed_here(self, Peer peer, bytes job_id)

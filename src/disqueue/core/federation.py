@@ -30,6 +30,7 @@ from disqueue.core.job import (
 )
 from disqueue.core.queue import Queue
 from disqueue.core.scheduler import BY_MOVE
+from disqueue.wire.frames import JobRecord
 from disqueue.wire.job_records import (
     ACCEPT,
     ASK_HELD,
@@ -39,7 +40,6 @@ from disqueue.wire.job_records import (
     RELEASE,
     RELEASED,
     WITHDRAWN,
-    JobRecord,
     Move,
     Offer,
     SetAck,

@@ -4,6 +4,8 @@ from disqueue.core.job cimport Job
 from disqueue.core.membership cimport Membership
 from disqueue.core.peer cimport Peer
 from disqueue.core.peer_jobs cimport PeerJobs
+from disqueue.core.queue cimport Queue
+from disqueue.wire.frames cimport encode_job
 
 cdef int ACTIVE, ASK_AHEAD_MS, DELAYED, LEASED, MOVED, WAIT_REPL, BATCH_IDS, SHARED_JOBS, SHARED_JOB_BYTES
 
@@ -39,7 +41,7 @@ cdef class Peers(Delivery):
     cpdef send_job(self, peers, kind, Job job, bint queue_now=*)
     @cython.locals(jobs=list)
     cdef _append_job(self, Peer peer, kind, raw, bint queue_now)
-    @cython.locals(wait_ms="long long")
+    @cython.locals(wait_ms="long long", left_ms="long long", queue=Queue)
     cpdef encode(self, Job job)
     @cython.locals(members=Membership)
     cpdef wire_owners(self, mask)

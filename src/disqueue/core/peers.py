@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from disqueue.core.delivery import Delivery
 from disqueue.core.job import ACTIVE, DELAYED, LEASED, MOVED, WAIT_REPL, Job
 from disqueue.core.peer_jobs import PeerJobs
+from disqueue.core.queue import Queue
 from disqueue.core.scheduler import ASK_AHEAD_MS
+from disqueue.wire.frames import encode_job
 from disqueue.wire.job_records import (
     MAX_SLOT_ENTRIES,
     Batch,
@@ -16,7 +18,6 @@ from disqueue.wire.job_records import (
     Owners,
     SetAck,
     Slots,
-    encode_job,
     mask_from_wire,
     wire_mask,
 )
@@ -207,22 +208,22 @@ class Peers(Delivery):
         elif job.delay_s and job.state == ACTIVE and not job.flags & (LEASED | MOVED):
             # A copy of a job that may still wait for its delay elsewhere: it takes over a RETRY after that at the earliest.
             wait_ms = max(0, job.due_ms - self.now_ms - job.retry_s * 1000 - ASK_AHEAD_MS)
+        queue: Queue = job.queue
+        left_ms = job.expires_ms - self.now_ms
         return encode_job(
-            (
-                job.id,
-                job.queue.name,
-                job.body,
-                job.ctime_ns,
-                job.ttl_s,
-                job.retry_s,
-                job.delay_s,
-                job.replicate,
-                max(0, job.expires_ms - self.now_ms),
-                wait_ms,
-                job.nacks,
-                job.deliveries,
-                self.wire_owners(job.owners),
-            )
+            job.id,
+            queue.name,
+            job.body,
+            job.ctime_ns,
+            job.ttl_s,
+            job.retry_s,
+            job.delay_s,
+            job.replicate,
+            left_ms if left_ms > 0 else 0,
+            wait_ms,
+            job.nacks,
+            job.deliveries,
+            self.wire_owners(job.owners),
         )
 
     def wire_owners(self, mask: int) -> Any:

@@ -7,6 +7,7 @@ from disqueue.core.peer cimport Peer
 from disqueue.core.peers cimport Peers
 from disqueue.core.queue cimport Queue
 from disqueue.core.recent cimport RecentIds
+from disqueue.wire.frames cimport JobRecord
 from disqueue.wire.resp cimport ReplyWriter
 
 cdef int ACTIVE, DELAYED, DELIVERED, GONE, HELD, ONCE_QUEUED, WAIT_REPL, PAUSED_IN, LEVEL_NORMAL
@@ -41,14 +42,14 @@ cdef class Replication(Peers):
     cdef _end_copying(self, Job job, Copying copying)
     @cython.locals(client=Client, reply=ReplyWriter, answer=Answer)
     cdef _answer_add(self, Copying copying, bytes text)
-    @cython.locals(job_id=bytes, known=Job, job=Job, reason=int)
+    @cython.locals(record=JobRecord, job_id=bytes, known=Job, job=Job, reason=int)
     cpdef store_copies(self, Peer peer, list jobs, bint queue_now)
     @cython.locals(queue=Queue, name=bytes)
-    cdef int _why_refuse(self, record) except -1
+    cdef int _why_refuse(self, JobRecord record) except -1
     @cython.locals(queue=Queue, job=Job, copies=int, left_ms="long long")
-    cpdef Job job_from_record(self, Peer peer, record)
+    cpdef Job job_from_record(self, Peer peer, JobRecord record)
     @cython.locals(job=Job, wait_ms="long long")
-    cdef Job _take_copy(self, Peer peer, record)
+    cdef Job _take_copy(self, Peer peer, JobRecord record)
     cdef _keep_replica(self, Job job, long long wait_ms)
     @cython.locals(job=Job)
     cpdef enqueue_ordered(self, bytes job_id, long long delay_ms)

@@ -24,6 +24,7 @@ from disqueue.core.recent import RecentIds
 from disqueue.core.registry import LEVEL_NORMAL
 from disqueue.core.scheduler import ASK_AHEAD_MS, BY_MOVE, BY_TIME
 from disqueue.core.timers import NEVER_MS
+from disqueue.wire.frames import JobRecord
 from disqueue.wire.job_records import (
     DELETE,
     ENQUEUE,
@@ -34,7 +35,6 @@ from disqueue.wire.job_records import (
     REFUSED_PAUSED,
     REFUSED_SIZE,
     STORED,
-    JobRecord,
     SetAck,
     Store,
 )

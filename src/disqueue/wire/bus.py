@@ -7,10 +7,8 @@ All that a node has for one peer in a pass goes into one frame. A frame that is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
-import msgspec
-
+from disqueue.wire.frames import MAX_FRAME_RECORDS, decode_records, encode_records
 from disqueue.wire.job_records import AnyRecord
 
 HEADER_BYTES = 4
@@ -18,18 +16,10 @@ MAX_FRAME_BYTES = (1 << 29) + (1 << 21)
 """The largest body that any node can be configured to take, with its queue's name and the rest of its record."""
 SPLIT_FRAME_BYTES = 1 << 26
 """Records share a frame up to this size."""
-MAX_FRAME_RECORDS = 1 << 17
-"""Keeps the list that a decoder allocates on the word of a header at one megabyte."""
 
 
 class BusError(Exception):
     """A peer broke the protocol, or is not one. The text is for the log."""
-
-
-_encoder = msgspec.msgpack.Encoder()
-_decoder: msgspec.msgpack.Decoder[list[AnyRecord]] = msgspec.msgpack.Decoder(
-    Annotated[list[AnyRecord], msgspec.Meta(max_length=MAX_FRAME_RECORDS)]
-)
 
 
 def encode_frames(
@@ -39,7 +29,7 @@ def encode_frames(
 
     Raises `BusError` when a single record is longer than `max_bytes`.
     """
-    payload = _encoder.encode(records) if len(records) <= MAX_FRAME_RECORDS else b""
+    payload = encode_records(records) if len(records) <= MAX_FRAME_RECORDS else b""
     if payload and (len(payload) <= split_bytes or len(records) == 1):
         if len(payload) > max_bytes:
             raise BusError(f"a {type(records[0]).__name__} record of {len(payload)} bytes is longer than the {max_bytes} allowed")
@@ -49,10 +39,10 @@ def encode_frames(
 
 
 def decode_frame(payload: bytes | bytearray | memoryview) -> list[AnyRecord]:
-    """The records of one frame's payload. A `msgspec.Raw` in a record keeps a view of `payload`: it must not change."""
+    """The records of one frame's payload."""
     try:
-        return _decoder.decode(payload)
-    except (msgspec.DecodeError, ValueError, RecursionError, MemoryError) as error:
+        return decode_records(payload)
+    except (ValueError, RecursionError, MemoryError) as error:
         raise BusError(f"malformed frame of {len(payload)} bytes: {error}") from None
 
 

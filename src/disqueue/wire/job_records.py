@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from msgspec import Meta, Raw, Struct
-from msgspec.msgpack import Encoder
+from msgspec import Meta, Struct
 
 from disqueue.wire.records import BusRecord, NodeId, Ping, Pong, Uint16, Uint32, Uint63
 
@@ -195,13 +194,6 @@ class Answer(BusRecord, tag=20):
 AnyRecord: TypeAlias = (
     Ping | Pong | Store | Move | Offer | Batch | SetAck | GotAck | Want | Slots | PauseQueue | Forward | Answer | Owners
 )
-
-_encoder = Encoder()
-
-
-def encode_job(fields: tuple[object, ...]) -> Raw:
-    """Return the fields of a `JobRecord`, in its order, encoded once for all the peers that it goes to."""
-    return Raw(_encoder.encode(fields))
 
 
 def wire_mask(mask: int) -> Mask:
