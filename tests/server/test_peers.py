@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from disqueue.core.links import Link
+from disqueue.core.membership_ports import MembershipEvents
+from disqueue.core.peer import Peer
 from disqueue.server.peers import host_of, is_loopback, tls_contexts
 from disqueue.wire.bus import encode_frames
 from disqueue.wire.handshake import ACCEPTOR, DIALLER, INTENT_MEET, Handshake, Identity
@@ -87,6 +90,70 @@ def test_a_peer_that_goes_away_is_unreachable_at_once_and_comes_back() -> None:
             two.begin_event()
             two.members.link_lost(two.members.peers[0])
             await until(lambda: mesh(one, two))
+
+    play(scene)
+
+
+class FaultyEvents(MembershipEvents):
+    """What a fault of the job layers looks like from below: one of them raises, once."""
+
+    def __init__(self, fault: str) -> None:
+        self.faults = [fault]
+
+    def _happens(self, event: str) -> None:
+        if event in self.faults:
+            self.faults.remove(event)
+            raise RuntimeError("a fault inside")
+
+    def peer_link_up(self, peer: Peer) -> None:
+        self._happens("link up")
+
+    def peer_incoming_up(self, peer: Peer) -> None:
+        self._happens("incoming up")
+
+    def peer_link_down(self, peer: Peer) -> None:
+        self._happens("link down")
+
+
+@pytest.mark.parametrize("fault", ["link up", "incoming up", "link down"])
+def test_a_fault_inside_costs_a_link_and_nothing_more(fault: str) -> None:
+    async def scene() -> None:
+        one, two = LoopNode(1), LoopNode(2)
+        events = one.members.events = FaultyEvents(fault)
+        async with running(one, two):
+            one.meet("127.0.0.1", two.port)
+            if fault == "link down":
+                await until(lambda: mesh(one, two))
+                two.bus.disconnect(two.members.peers[0])
+                two.begin_event()
+                two.members.link_lost(two.members.peers[0])
+            await until(lambda: not events.faults)
+            await until(lambda: mesh(one, two) and one.members.peers[0].link is not None and not one.members.peers[0].dialling)
+
+    play(scene)
+
+
+def test_a_fault_of_a_dial_is_a_dial_that_failed() -> None:
+    async def scene() -> None:
+        one, two = LoopNode(1), LoopNode(2)
+        connect, faults = one.network._connect, ["a fault inside"]
+
+        async def fail_once(link: Link, host: str, port: int) -> None:
+            if faults:
+                raise RuntimeError(faults.pop())
+            await connect(link, host, port)
+
+        failed, reasons = one.network._failed, []
+
+        def note(link: Link, reason: str) -> None:
+            reasons.append(reason)
+            failed(link, reason)
+
+        one.network._connect, one.network._failed = fail_once, note  # type: ignore[method-assign]
+        async with running(one, two):
+            one.meet("127.0.0.1", two.port)
+            await until(lambda: mesh(one, two))
+            assert reasons == ["internal error"], "not only when the dial is overdue"
 
     play(scene)
 

@@ -286,6 +286,7 @@ class Bus:
         link.peer = peer
         link.state = UP
         peer.link = link
+        self.membership.link_began(peer)
 
     def denied(self, link: Link, denied: Denied) -> None:
         """The dialled node proved who it is, and refused."""
@@ -304,6 +305,7 @@ class Bus:
         link.state = UP
         link.reader.max_frame_bytes = MAX_FRAME_BYTES
         peer.incoming.append(link)
+        self.membership.incoming_began(peer)
         if len(peer.incoming) > MAX_INCOMING_LINKS:
             self._shut_incoming(peer, 1)
 

@@ -218,11 +218,14 @@ class Membership:
         peer.link_up_ms = self.now_ms
         peer.version = version
         peer.alternate = ("", 0, 0)
+        return peer
+
+    def link_began(self, peer: Peer) -> None:
+        """The bus has the link that was dialled: whatever fails from here on ends it."""
         self.events.peer_link_up(peer)
         self.gossip.introduce(peer)
         self._answer(peer)
         self._refresh(peer)
-        return peer
 
     def dial_failed(self, peer: Peer, reason: str) -> None:
         """A dial ended without a link; it is tried again later."""
@@ -255,10 +258,13 @@ class Membership:
             peer.dialling = False
             peer.next_dial_ms = self.now_ms
             self.wake_at(self.now_ms)
+        return peer
+
+    def incoming_began(self, peer: Peer) -> None:
+        """The bus has the link that the peer dialled."""
         peer.incoming_up = True
         self._refresh(peer)
         self.events.peer_incoming_up(peer)
-        return peer
 
     def link_lost(self, peer: Peer) -> None:
         """The link dialled from here ended."""
@@ -266,10 +272,10 @@ class Membership:
         peer.outbox.clear()
         if not peer.silent_since_ms:
             peer.silent_since_ms = self.now_ms or 1
-        self.events.peer_link_down(peer)
         self._refresh(peer)
         if peer.state == MEMBER:
             self.dialling.plan(peer)
+        self.events.peer_link_down(peer)  # last: a fault there must not leave a peer that is taken for reachable
 
     def incoming_lost(self, peer: Peer) -> None:
         """The link that the peer dialled ended."""

@@ -32,10 +32,14 @@ class PeerProtocol(asyncio.Protocol):
         local = host_of(transport.get_extra_info("sockname"))
         _set_options(transport.get_extra_info("socket"))
         self._network.begin_event()
-        if self._link is not None:
-            self._link.connected(self, remote, local)
-        else:
-            self._link = self._network.bus.accept(self, remote, local)
+        try:
+            if self._link is not None:
+                self._link.connected(self, remote, local)
+            else:
+                self._link = self._network.bus.accept(self, remote, local)
+        except Exception as error:
+            logs.log_event("warning", "a connection of a peer failed inside the server", peer=remote, exception=error)
+            self.abort()  # `connection_lost` tells the link, if there is one
 
     def data_received(self, data: bytes) -> None:
         link = self._link
@@ -49,9 +53,14 @@ class PeerProtocol(asyncio.Protocol):
             link.fail("internal error")
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._link is not None and not self._link.closed:
-            self._network.begin_event()
-            self._link.lost(describe(error) if error else "closed by the peer")
+        link = self._link
+        if link is None or link.closed:
+            return
+        self._network.begin_event()
+        try:
+            link.lost(describe(error) if error else "closed by the peer")
+        except Exception as fault:  # the link is gone all the same
+            logs.log_event("warning", "the end of a link failed inside the server", peer=link.remote, exception=fault)
 
     # -- the transport of the link
 
@@ -130,9 +139,15 @@ class PeerNetwork:
                 await self._connect(link, host, port)
         except (OSError, ssl.SSLError, ssl.CertificateError, UnicodeError) as error:
             reason = "no connection in time" if isinstance(error, TimeoutError) else describe(error)
-            if not link.closed:
-                self.begin_event()
-                link.failed(reason)
+            self._failed(link, reason)
+        except Exception as error:  # a fault of ours: without this the peer would be dialled again only when the dial is overdue
+            logs.log_event("warning", "a dial failed inside the server", peer=f"{host}:{port}", exception=error)
+            self._failed(link, "internal error")
+
+    def _failed(self, link: Link, reason: str) -> None:
+        if not link.closed:
+            self.begin_event()
+            link.failed(reason)
 
     async def _connect(self, link: Link, host: str, port: int) -> None:
         """Try the addresses of `host` one after the other. Raises what the last one did."""
