@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
+from disqueue.core.job import ACTIVE, new_job
 from disqueue.journal.errors import JournalError
 from disqueue.journal.manifest import MANIFEST, segment_name
 from disqueue.journal.writer import UNSYNCED_BYTES_MAX
@@ -88,6 +89,35 @@ def test_after_a_failed_fsync_old_and_new_records_are_told_apart() -> None:
     again = server.successor().start()
     assert expected == again.state()
     assert {kept} == set(again.state())
+
+
+def test_a_job_that_came_and_went_twice_during_a_failure_is_no_trouble() -> None:
+    server = new_server(policy="no", segment_bytes=300)
+    while server.runtime.table.active.number < 3:
+        server.add()
+        server.run_pass()
+    job_id = server.add()
+    server.run_pass()
+    server.disk.failing["sync"] = errno.EIO
+    server.runtime.writer.sync_soon()
+    server.run_pass()
+    assert "forcing" in server.runtime.error
+    first = server.node.jobs.get(job_id)
+    assert first is not None
+    server.ack(job_id)
+    second = new_job(job_id, first.queue or server.node.queue_named(b"q"), b"body", first.ctime_ns)
+    second.state, second.retry_s, second.expires_ms = ACTIVE, 60, server.node.now_ms + 86_400_000
+    server.node.register(second)
+    assert server.node.journal is not None
+    server.node.journal.job_added(second)
+    server.ack(job_id)
+    server.disk.failing.clear()
+    server.idle(passes=8)
+
+    assert server.runtime.error == ""
+    expected = lasting(server.state())
+    assert job_id not in expected
+    assert expected == server.restarted().state()
 
 
 def test_a_full_disk_refuses_adds_until_there_is_space() -> None:

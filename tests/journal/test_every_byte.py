@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from disqueue.journal.errors import JournalError
+from disqueue.journal.judgement import Behind, Fault, judge
 from disqueue.journal.manifest import MANIFEST, segment_name
 from disqueue.journal.recorder import GONE
 from disqueue.simulation.disk import SimulatedCrash, SimulatedDisk
+from disqueue.wire.journal_records import append_forgotten
 from tests.journal.histories import RecordingImage, image_state, lasting, random_history, read
 from tests.journal.support import Server, new_server
 
@@ -60,6 +62,34 @@ def test_a_flip_of_every_bit_gives_a_prefix_or_a_refusal(seed: int) -> None:
                 assert image_state(image) == states[image.records]
                 assert image.records == len(states) - 1 or recovery.cut is not None
             whole.flip_bit(name, bit)
+
+
+def test_zeros_are_a_hole_only_after_a_power_failure() -> None:
+    """A record may end in zeros, and a few of them alone in a sector look like a block that never reached the disk."""
+    record = bytearray()
+    append_forgotten(record, 80, b"D-" + b"i" * 38, 1)
+    offset = 3 * 512 - len(record) + 3
+    behind = [Behind(1, offset, 5, bytes(record)), Behind(2, 76, 0, b"lost" + record)]
+    judge(Fault(1, offset, len(record), settled=False, short=False, holes=True), "segment", behind)
+    with pytest.raises(JournalError, match="whole records stand behind"):
+        judge(Fault(1, offset, len(record), settled=False, short=False, holes=False), "segment", behind)
+
+
+def test_a_flip_during_the_life_of_a_machine_is_no_hole() -> None:
+    server = new_server(policy="no")
+    server.add(body=bytes(2000))
+    server.run_pass()
+    name = segment_name(server.runtime.table.active.number)
+    place = server.disk.size(name) - 10
+    server.add()
+    server.run_pass()
+    server.disk.flip_bit(name, place * 8)
+    powered_off = server.disk.copy()
+    powered_off.boots += 1
+
+    with pytest.raises(JournalError, match="damaged here"):
+        server.restarted()
+    assert Server(powered_off).start().runtime.loaded.cut is not None
 
 
 def test_damage_before_the_last_pass_is_refused_even_when_nothing_was_synced() -> None:

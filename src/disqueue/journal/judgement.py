@@ -6,7 +6,8 @@ is refused with what to do about it. The two are told apart by what stands behin
 * nothing whole: the journal was cut there;
 * the mark of a pass that knows the place to have been on the disk: damage;
 * whole records that were never known to be on the disk: damage, unless the fault is a hole of zeros (blocks that a power
-  failure kept from the disk while later ones reached it) or the file is shorter than the segment behind it says.
+  failure kept from the disk while later ones reached it) or the file is shorter than the segment behind it says. Without a
+  power failure since, zeros are no hole: bytes of a record are often 0.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Fault(NamedTuple):
     """A place in a segment where no whole record is, and the bytes the record there would take.
 
     `settled`: the manifest says that all of the segment was on the disk. `short`: the next segment says that the file was longer,
-    or does not say anything because its own first record is lost.
+    or does not say anything because its own first record is lost. `holes`: the machine may have lost its power since.
     """
 
     segment: int
@@ -39,6 +40,7 @@ class Fault(NamedTuple):
     needed: int
     settled: bool
     short: bool
+    holes: bool = True
 
 
 class Behind(NamedTuple):
@@ -65,7 +67,7 @@ def judge(fault: Fault, file: str, behind: list[Behind]) -> None:
     here, later = whole
     if fault.settled or synced > (fault.segment, fault.offset):
         raise _damage(fault, file, "the journal is damaged here: this had been written to the disk whole")
-    if (here or (later and not fault.short)) and not _is_hole(fault, behind[0].data):
+    if (here or (later and not fault.short)) and not (fault.holes and _is_hole(fault, behind[0].data)):
         raise _damage(fault, file, "the journal is damaged here: whole records stand behind this place")
 
 

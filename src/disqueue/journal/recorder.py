@@ -227,7 +227,10 @@ class Recorder:
 
     def relocate(self, chunks: list[bytearray], segment: Segment, last: int) -> None:
         """The records in `chunks` were written again, to `segment`: count them there instead of in `last` and those after it."""
-        gone = {job.id: job for job in self.changed if job.journal_flags & _GONE}
+        gone: dict[bytes, list[Job]] = {}  # an id can have gone more than once while nothing could be written
+        for job in self.changed:
+            if job.journal_flags & _GONE:
+                gone.setdefault(job.id, []).append(job)
         for chunk in chunks:
             data = bytes(chunk)
             for kind, start, end in split_records(data):
@@ -236,7 +239,7 @@ class Recorder:
                     segment.endings[target] = segment.endings.get(target, 0) + FORGOTTEN_RECORD_BYTES
                 elif kind in (JOB, STATE):
                     job_id = job_id_at(data, start)
-                    for job in (gone.get(job_id), self.node.jobs.get(job_id)):
+                    for job in (*gone.get(job_id, ()), self.node.jobs.get(job_id)):
                         if job is not None:
                             self._relocate_job(job, kind, segment, last)
 

@@ -263,7 +263,8 @@ class Recovery:
         """The journal does not read on from here: a cut is noted, and reading is over; damage raises `JournalError`."""
         assert self.manifest is not None
         short = self._expected > self.sizes[entry.number] or self._expected == 0
-        fault = Fault(entry.number, self._offset, self._scanner.needed, settled=entry.end is not None, short=short)
+        settled, holes = entry.end is not None, self._may_have_holes()
+        fault = Fault(entry.number, self._offset, self._scanner.needed, settled=settled, short=short, holes=holes)
         later = [other.number for other in self.manifest.segments[self._index + 1 :]]
         lost_bytes = self.sizes[entry.number] - self._offset
         behind = [self._behind(entry.number, self._offset)]
@@ -275,6 +276,11 @@ class Recovery:
         self.cut = Cut(name, self._offset, lost_bytes, later)
         self._index = len(self.manifest.segments)
         return True
+
+    def _may_have_holes(self) -> bool:
+        """Whether the machine may have lost its power since this was written."""
+        run = None if self.image is None else self.image.run
+        return run is None or run.boot_id == b"" or run.boot_id != self.disk.boot_id()
 
     def _behind(self, number: int, offset: int) -> Behind:
         data = self.disk.read(self.file_of(number), offset, self.sizes[number] - offset)

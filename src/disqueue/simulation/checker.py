@@ -204,6 +204,8 @@ class Checker(Observer):
         """Whether `process` has to mind that `holder` has the job without knowing of the ack."""
         job = holder.node.jobs.get(entry.id)
         held = job is not None and job.flags & HELD  # it will be withdrawn
+        if holder in entry.revived:
+            return False
         return not held and process.members.find(holder.machine.node_id) is not None
 
     def _check_loss(self, process: Process, entry: Entry) -> None:

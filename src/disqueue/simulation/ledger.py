@@ -61,6 +61,8 @@ class Entry:
         self.origin: Process | None = None
         self.known_to: dict[Process, None] = {}
         """Processes that have had it."""
+        self.revived: set[Process] = set()
+        """Processes whose journal brought it back although it had been forgotten."""
         self.memories_lost = 0
         self.handed_over = False
         """A leaving node, or a flush, has dropped a copy."""

@@ -13,7 +13,7 @@ from itertools import count, islice
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from disqueue.simulation.options import draw
+from disqueue.simulation.options import JOURNALED_EACH, draw, draw_journaled
 from disqueue.simulation.report import Summary, failure_lines
 from disqueue.simulation.run import Result, run_seed
 
@@ -35,6 +35,11 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--first", type=_seed, help="the first of the seeds; by default a random one")
     parser.add_argument("--minutes", type=float, help="run fresh seeds for so long")
     parser.add_argument("--jobs", type=_positive, default=1, help="processes to use (default 1)")
+    parser.add_argument(
+        "--journal",
+        action="store_true",
+        help=f"all nodes keep a journal, on disks that may fail; without --seed and this it is each {JOURNALED_EACH}th seed",
+    )
     parser.add_argument("--trace", type=_positive, default=TRACE_LINES, help=f"lines of trace to show (default {TRACE_LINES})")
     return parser
 
@@ -59,19 +64,19 @@ def say(*lines: str) -> None:
     sys.stdout.flush()
 
 
-def timed_run(seed: int) -> tuple[Result, float]:
+def timed_run(seed: int, journaled: bool) -> tuple[Result, float]:
     """Run a seed; also return the CPU time that it took."""
     started_s = time.process_time()
-    result = run_seed(seed)
+    result = run_seed(seed, journaled)
     return result, time.process_time() - started_s
 
 
 def main(argv: Sequence[str]) -> int:
     options = make_parser().parse_args(list(argv))
     if options.seed is not None:
-        return _run_one(options.seed, options.trace)
+        return _run_one(options.seed, options.journal, options.trace)
     first = options.first if options.first is not None else int.from_bytes(os.urandom(4), "big")
-    seeds: Iterator[int] = count(first)
+    seeds: Iterator[tuple[int, bool]] = ((seed, options.journal or seed % JOURNALED_EACH == 0) for seed in count(first))
     total = None
     if options.minutes is None or options.seeds is not None:
         total = options.seeds or DEFAULT_SEEDS
@@ -81,16 +86,21 @@ def main(argv: Sequence[str]) -> int:
     summary = _run_many(seeds, total, end_s, options.jobs, options.trace)
     say(*summary.lines())
     if summary.failed:
-        say("seeds with a violation: " + " ".join(f"{one.options.seed} ({one.invariant})" for one in summary.failed))
+        say("seeds with a violation: " + " ".join(_name(one) for one in summary.failed))
     return 1 if summary.failed else 0
 
 
 run = main
 
 
-def _run_one(seed: int, trace_lines: int) -> int:
-    say(str(draw(seed)))
-    result, cpu_s = timed_run(seed)
+def _name(result: Result) -> str:
+    journal = "journal, " if result.options.journal else ""
+    return f"{result.options.seed} ({journal}{result.invariant})"
+
+
+def _run_one(seed: int, journaled: bool, trace_lines: int) -> int:
+    say(str(draw_journaled(seed) if journaled else draw(seed)))
+    result, cpu_s = timed_run(seed, journaled)
     summary = Summary()
     summary.take(result, cpu_s)
     if result.violation:
@@ -101,7 +111,7 @@ def _run_one(seed: int, trace_lines: int) -> int:
     return 0
 
 
-def _run_many(seeds: Iterator[int], total: int | None, end_s: float, jobs: int, trace_lines: int) -> Summary:
+def _run_many(seeds: Iterator[tuple[int, bool]], total: int | None, end_s: float, jobs: int, trace_lines: int) -> Summary:
     summary = Summary()
     console = Console(file=sys.stderr)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
@@ -117,20 +127,20 @@ def _run_many(seeds: Iterator[int], total: int | None, end_s: float, jobs: int, 
     return summary
 
 
-def _results(seeds: Iterator[int], end_s: float, jobs: int) -> Iterator[tuple[Result, float]]:
+def _results(seeds: Iterator[tuple[int, bool]], end_s: float, jobs: int) -> Iterator[tuple[Result, float]]:
     """Run seeds until there are no more, or the time is over; in other processes when there is more than one job."""
     if jobs == 1:
-        for seed in seeds:
+        for seed, journaled in seeds:
             if time.monotonic() >= end_s:
                 return
-            yield timed_run(seed)
+            yield timed_run(seed, journaled)
         return
     with ProcessPoolExecutor(jobs) as pool:
         running: set[Future[tuple[Result, float]]] = set()
-        for seed in seeds:
+        for seed, journaled in seeds:
             if time.monotonic() >= end_s:
                 break
-            running.add(pool.submit(timed_run, seed))
+            running.add(pool.submit(timed_run, seed, journaled))
             if len(running) >= 2 * jobs:
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:

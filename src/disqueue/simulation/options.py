@@ -37,6 +37,10 @@ CALM_SHARE = 0.12
 """So many runs have no faults at all; only these show that nothing is ever done twice."""
 
 
+JOURNALED_EACH = 4
+"""Of the seeds of a swarm, each one that this divides runs with journals."""
+
+
 @dataclass
 class Options:
     """The parameters of a run. `faults`: fault class -> how often it strikes, as a mean pause in ms."""
@@ -76,10 +80,12 @@ class Options:
         return not self.faults
 
     def __str__(self) -> str:
+        kept = f", journal {self.journal}, segments of {self.segment_bytes} bytes" if self.journal else ""
         faults = ", ".join(f"{name} each {mean_ms} ms" for name, mean_ms in self.faults.items()) or "none"
         return (
             f"seed {self.seed}: {self.nodes} nodes, {self.clients} clients, {self.duration_ms} ms,"
-            f" node timeout {self.node_timeout_ms} ms, latency {self.min_latency_ms}-{self.max_latency_ms} ms; faults: {faults}"
+            f" node timeout {self.node_timeout_ms} ms, latency {self.min_latency_ms}-{self.max_latency_ms} ms{kept};"
+            f" faults: {faults}"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from disqueue.simulation.options import FAULTS
+from disqueue.simulation.options import DISK_FAULTS, FAULTS
 from disqueue.simulation.run import Result
 
 MS_PER_HOUR = 3_600_000
@@ -79,7 +79,7 @@ class Summary:
             f"{duplicates}, {self.after_ack} after an acknowledgement",
             f"{'fault class':<14}{'runs':>6}{'deliveries':>12}{'duplicates':>12}{'per 1000':>10}",
         ]
-        for name in ("none", *FAULTS):
+        for name in ("none", *FAULTS, *(fault for fault in DISK_FAULTS if fault not in FAULTS)):
             if name in self.by_fault:
                 runs, given, twice = self.by_fault[name]
                 lines.append(f"{name:<14}{runs:>6}{given:>12}{twice:>12}{twice * 1000 / max(given, 1):>10.1f}")
@@ -98,4 +98,4 @@ def quantiles(values: Sequence[int]) -> str:
 def failure_lines(result: Result, trace_lines: int) -> list[str]:
     """The report of a violation: what, where, the last events, and how to see it again."""
     lines = [str(result.options), *result.trace[-trace_lines:], f"VIOLATION {result.violation}"]
-    return [*lines, f"again: disqueue simulate --seed {result.options.seed}"]
+    return [*lines, f"again: disqueue simulate --seed {result.options.seed}{' --journal' if result.options.journal else ''}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from disqueue.core.job import ACKED, ACTIVE, ASKED, CONTESTED, DELIVERED, HELD, PLACEHOLDER, QUEUED, WAIT_REPL, Job
+from disqueue.core.job import ACKED, ACTIVE, ASKED, CONTESTED, DELIVERED, HELD, LEASED, PLACEHOLDER, QUEUED, WAIT_REPL, Job
 from disqueue.simulation.ledger import NEVER_MS, OK, Entry, Ledger, Violation
 
 if TYPE_CHECKING:
@@ -20,6 +20,14 @@ def lasting_state(job: Job) -> tuple[int, ...]:
     if job.flags & HELD:
         return (job.state,)
     return (job.state, job.flags & ~(ASKED | CONTESTED), job.nacks, job.deliveries)
+
+
+def _after_lease(process: Process, job: Job) -> tuple[int, ...]:
+    """Return what the end of a lease makes of a job; that it is over is known without its being written."""
+    state = lasting_state(job)
+    if job.state == ACTIVE and job.flags & LEASED and job.due_ms <= process.node.now_ms:
+        return (state[0], state[1] & ~LEASED, *state[2:])
+    return state
 
 
 @dataclass
@@ -98,11 +106,13 @@ class Restarts:
             raise Violation("S22 journal", f"{process.machine.name} brings back {job.id.decode()}, which never was")
         self.ledger.identify(entry, job.id)
         state = left.jobs.get(entry)
-        if left.exact and state != lasting_state(job) and state != (ACTIVE,):
+        if left.exact and state not in ((ACTIVE,), lasting_state(job), _after_lease(process, job)):
             text = f"{process.machine.name} brings back {entry} as {lasting_state(job)}, it was {state}"
             raise Violation("S22 journal", text, entry)
         if state is not None and left.exact:
             entry.memories_lost -= 1
+        if state is None:  # the disk failed when the process was to write that it had forgotten the job
+            entry.revived.add(process)
         entry.holders[process] = None
         entry.known_to[process] = None
         if job.state == ACKED:

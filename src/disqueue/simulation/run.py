@@ -11,7 +11,7 @@ from disqueue.simulation.checker import Checker, Figures
 from disqueue.simulation.cluster import Cluster
 from disqueue.simulation.faults import Faults
 from disqueue.simulation.ledger import NEVER_MS, OK, Entry, Violation
-from disqueue.simulation.options import Options, draw
+from disqueue.simulation.options import Options, draw, draw_journaled
 from disqueue.simulation.process import Process
 from disqueue.simulation.state import check_answers, check_process, describe_holders
 from disqueue.simulation.workload import Workload
@@ -257,9 +257,9 @@ class Run:
         return [process.members.stats.messages_sent for process in self.cluster.processes]
 
 
-def run_seed(seed: int) -> Result:
-    """Run the options that a seed draws."""
-    return run_options(draw(seed))
+def run_seed(seed: int, journaled: bool = False) -> Result:
+    """Run the options that a seed draws; `journaled`: those for nodes that keep a journal."""
+    return run_options(draw_journaled(seed) if journaled else draw(seed))
 
 
 def run_options(options: Options) -> Result:
