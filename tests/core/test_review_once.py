@@ -8,7 +8,8 @@ from typing import Any
 from tests.cluster.lone_node import UNKNOWN_ONCE, LoneNode
 from tests.journal.support import Server, new_server
 
-from disqueue.core.job import HELD, QUEUED
+from disqueue.core.job import ACTIVE, HELD, QUEUED
+from disqueue.simulation.observer import JournalPort
 from disqueue.wire import job_records as wire
 
 PEER_ID = b"b" * 40
@@ -103,6 +104,28 @@ def test_nothing_is_accepted_that_the_journal_could_not_keep() -> None:
     one.receive(peer, wire.Offer([one.record(UNKNOWN_ONCE)]))
     assert kinds(one.sent(), UNKNOWN_ONCE) == [wire.MISSING]
     assert one.node.jobs.get(UNKNOWN_ONCE) is None
+
+
+def test_at_most_once_jobs_that_cannot_be_handed_out_do_not_hold_up_the_others() -> None:
+    one = LoneNode()
+    first = one.add(retry_s=0)
+    expired = one.add(ttl_s=1)
+    second = one.add(retry_s=0)
+    third = one.add()
+    one.now_ms += 2000
+    one.node.journal = journal = JournalPort()
+    journal.error = "disk full"
+    states = {}
+    for _ in range(2):
+        one.take()
+        states = {job.id: job.state for job in one.node.jobs}
+        assert states == {first: QUEUED, second: QUEUED, third: ACTIVE}
+    assert expired not in states
+    journal.error = ""
+    one.take()
+    assert one.node.jobs.get(second).state == QUEUED, "they come in their order"
+    one.take()
+    assert one.node.jobs.get(second).state == ACTIVE
 
 
 def test_an_offer_that_is_refused_is_taken_back() -> None:

@@ -128,8 +128,7 @@ class Server:
             return []
         jobs = [job for job in self.node.jobs if job.state == QUEUED and job.queue is found]
         ids = [job.id for job in sorted(jobs, key=lambda job: (job.order_ns, job.id))]
-        job = found.jobs.first()
-        assert (job.id if job is not None else None) == (ids[0] if ids else None)
+        assert [job.id for job in found.jobs.page(0, 1, False)] == ids[:1]
         return ids
 
 

@@ -12,8 +12,6 @@ cdef class JobList:
     @cython.locals(blocks=list, block=list, last=Job)
     cpdef add(self, Job job)
     @cython.locals(block=list)
-    cpdef Job first(self)
-    @cython.locals(block=list)
     cpdef Job last(self)
     @cython.locals(block=list, job=Job)
     cpdef Job pop_first(self)

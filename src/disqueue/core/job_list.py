@@ -40,12 +40,6 @@ class JobList:
             return
         self._insert(job)
 
-    def first(self) -> Job | None:
-        """Return the first job, or None."""
-        if self.count == 0:
-            return None
-        return self.blocks[self.first_block][0]
-
     def last(self) -> Job | None:
         """Return the last job, or None."""
         if self.count == 0:

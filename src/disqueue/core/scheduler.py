@@ -44,6 +44,8 @@ HELD_ASK_MS = 5000
 ASK_AHEAD_MS = 500
 """The other owners are asked this long before a job is queued again."""
 _ASK_AHEAD_MS = ASK_AHEAD_MS
+LOOKED_AT = 1000
+"""While the journal fails so many at-most-once jobs at the head of a queue are passed over: more would hold up the loop."""
 IDLE_PRESSED_MS = (0, 10_000, 2_000)
 """How long a queue may be idle at each level of memory pressure; level 0 takes the configured time."""
 
@@ -207,14 +209,11 @@ class Scheduler(Registry):
     def take_first(self, queue: Queue) -> Job | None:
         """Take the first job that has not expired out of a queue; it is active then, and has no due time.
 
-        An at-most-once job stays while the journal could not tell that it was handed out.
+        At-most-once jobs stay while the journal could not tell that they were handed out.
         """
-        if self.journal is not None and self.journal.error:
-            first = queue.jobs.first()
-            if first is not None and first.retry_s == 0:
-                return None
         while True:
-            job = queue.jobs.pop_first()
+            passes_over = self.journal is not None and self.journal.error
+            job = self._take_repeatable(queue) if passes_over else queue.jobs.pop_first()
             if job is None:
                 return None
             self.queued_jobs -= 1
@@ -225,6 +224,14 @@ class Scheduler(Registry):
                 queue.jobs_out += 1
                 return job
             self.expire(job)
+
+    def _take_repeatable(self, queue: Queue) -> Job | None:
+        """Take the first at-least-once job out of a queue, past at-most-once jobs."""
+        for job in queue.jobs.page(0, LOOKED_AT, False):
+            if job.retry_s > 0:
+                queue.jobs.remove(job)
+                return job
+        return None
 
     def start_lease(self, job: Job) -> None:
         """A job has just been handed to a worker: it comes back when its RETRY has passed from now on.

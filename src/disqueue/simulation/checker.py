@@ -81,6 +81,8 @@ class Checker(Observer):
         """Nodes that live are forgotten: an at-most-once job on its way between two that are parted then may be lost."""
         self.late_ms = 1000
         """How much later than its TTL a job may be handed out where it was on its way while time passed."""
+        self.hop_ms = 0
+        """How long a way is at most; a job lives longer by that each time that a node takes it from another one."""
         self.pauses: dict[tuple[Process, bytes], tuple[bytes, int]] = {}
         """Queues whose pause state is known for certain, with the time since when."""
         self.broadcasts: dict[bytes, int] = {}
@@ -116,6 +118,7 @@ class Checker(Observer):
         if process in entry.holders:
             raise Violation("S23 tables", f"{process.machine.name} took {entry} twice", entry)
         entry.holders[process] = None
+        entry.taken += 1
         entry.known_to[process] = None
         self.note(process, f"takes {job.id.decode()} (state {job.state}, flags {job.flags}, owners {job.owners:b})", entry)
         self._follow_state(process, entry, job)
@@ -421,7 +424,7 @@ class Checker(Observer):
         forced = entry.forced_ms != NEVER_MS and now_ms - entry.forced_ms < FORWARDED_MS + entry.retry_s * 1000
         if now_ms < entry.started_ms + entry.delay_s * 1000 and entry.forced_ms == NEVER_MS:
             raise Violation("S11 delay", f"{entry} is delivered before its delay has passed", entry)
-        if now_ms > entry.expires_ms + self.late_ms:
+        if now_ms > entry.expires_ms + self.late_ms + entry.taken * self.hop_ms:
             raise Violation("S11 ttl", f"{entry} is delivered {now_ms - entry.expires_ms} ms after its TTL", entry)
         if forced:
             return

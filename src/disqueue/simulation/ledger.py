@@ -63,6 +63,8 @@ class Entry:
         """Processes that have had it."""
         self.revived: set[Process] = set()
         """Processes whose journal brought it back although it had been forgotten."""
+        self.taken = 0
+        """How often a process took it into its memory."""
         self.memories_lost = 0
         self.handed_over = False
         """A leaving node, or a flush, has dropped a copy."""

@@ -58,6 +58,7 @@ class Run:
         self.checker.calm = options.calm
         self.checker.forgetful = "forget" in options.faults
         self.checker.late_ms = 100 if options.calm else 30_000
+        self.checker.hop_ms = options.max_latency_ms
         self.cluster = Cluster(options.seed, options.nodes, self.checker, options.node_timeout_ms)
         network = self.cluster.network
         network.min_latency_ms, network.max_latency_ms = options.min_latency_ms, options.max_latency_ms

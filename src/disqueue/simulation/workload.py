@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 MARGIN_MS = 3000
 """A client waits this much longer for a reply than the command says."""
 RECONNECT_MS = 300
+LONGEST_SLEEP_MS = 5000
+"""What chance draws is cut to this: at the end of a run all clients must be ready in time."""
 WORKING_SHARE = 0.15
 UNKNOWN_ID = b"D-%08x-%b-%04x"
 
@@ -98,7 +100,10 @@ class Workload:
         return args
 
     def _pause(self, dice: random.Random) -> int:
-        return int(dice.expovariate(1 / self.options.pause_ms))
+        return min(int(dice.expovariate(1 / self.options.pause_ms)), LONGEST_SLEEP_MS)
+
+    def _work(self, dice: random.Random) -> int:
+        return min(int(dice.expovariate(1 / (self.options.work_ms + 1))), LONGEST_SLEEP_MS)
 
     # -- workers
 
@@ -118,7 +123,7 @@ class Workload:
             for job in jobs:
                 assert isinstance(job, list)
                 assert isinstance(job[1], bytes)
-                yield Sleep(int(dice.expovariate(1 / (self.options.work_ms + 1))))
+                yield Sleep(self._work(dice))
                 if self.is_stopping():
                     break
                 if not client.connected and not (yield Connect(dice.choice(self.cluster.machines))):
@@ -144,7 +149,7 @@ class Workload:
     def _handle(self, dice: random.Random, job_id: bytes, reliability: float) -> Script:
         if dice.random() < WORKING_SHARE:
             yield Call([[b"WORKING", job_id]], MARGIN_MS)
-            yield Sleep(int(dice.expovariate(1 / (self.options.work_ms + 1))))
+            yield Sleep(self._work(dice))
         if dice.random() < reliability:
             verb = dice.choice((b"ACKJOB", b"ACKJOB", b"ACKJOB", b"FASTACK", b"DELJOB"))
         else:
