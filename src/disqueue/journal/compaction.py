@@ -35,6 +35,8 @@ CHUNK_BYTES = 512 << 10
 """Read ahead in the background."""
 STEP_BYTES = 96 << 10
 """Looked at in one step: about 500 records, two milliseconds when all of them are to be written again."""
+LOOK_MS = 5
+"""So often it is looked for segments of which little is needed, and not in each of the many passes of a busy server."""
 SHARE_MAX = 0.8
 """A segment of which more is needed than this is not worth the work."""
 SEGMENTS_MAX = 64
@@ -79,6 +81,7 @@ class Compactor:
         self._loading = False
         self._wait_for = (0, 0)
         self._retry_at_ms = 0
+        self._look_at_ms = 0
         self._stopped = False
         """The accounts of a segment turned out wrong: nothing is removed any more by this process."""
 
@@ -120,7 +123,9 @@ class Compactor:
         if self._stopped or self.writer.error or (self.error and now_ms < self._retry_at_ms):
             return
         if self.state == IDLE:
-            self._choose()
+            if now_ms >= self._look_at_ms or self.rewrite_up_to or self.store_wanted:
+                self._look_at_ms = now_ms + LOOK_MS
+                self._choose()
         elif self.state == READING:
             self._read()
         elif self.state == SYNCING:
