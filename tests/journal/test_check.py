@@ -85,6 +85,21 @@ def test_a_repaired_journal_does_not_deliver_at_most_once_jobs_that_may_be_over(
     assert len(again.queued()) == 1
 
 
+def test_jobs_after_a_repair_are_not_in_doubt_for_what_was_lost_before() -> None:
+    server, _ = lived()
+    server = server.restarted()
+    server.add()
+    server.run_pass()
+    server.disk.kill()
+    server.disk.flip_bit(segment_name(2), 100)
+    check(server.disk, repair=True)
+    server = server.restarted()
+    job_id = server.add(retry_s=0)
+    server.run_pass()
+
+    assert job_id in server.restarted().state()
+
+
 def test_a_missing_segment_is_gone_without() -> None:
     server, ids = lived(segment_bytes=300)
     server.disk.remove(segment_name(2))

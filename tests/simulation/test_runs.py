@@ -52,6 +52,7 @@ FOUND_WITH_JOURNALS = {
     40088: "a copy that was forgotten while the disk failed is back after a restart: no ack that was given up early",
     40110: "a job that came and went twice while nothing could be written pointed to a segment that is gone",
     40136: "a flipped bit in a record of which three zeros stood in a sector of their own was taken for a cut",
+    50256: "after a repair the number of a segment that was given up was used again: new at-most-once jobs were in doubt",
     40203: "a lease that ended before the restart",
 }
 """The same with `draw_journaled`."""

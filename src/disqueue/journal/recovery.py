@@ -114,6 +114,8 @@ class Recovery:
         table.base_bytes = manifest.base_bytes
         table.complete = manifest.complete
         table.doubtful = manifest.doubtful
+        # A number is not given twice: what is said of a segment that a repair gave up must not be true of a new one.
+        table.next_number = max(table.next_number, manifest.doubtful + 1, *(number + 1 for number in manifest.removing))
         return True
 
     def _path(self, name: str) -> str:
