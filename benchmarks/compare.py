@@ -51,17 +51,20 @@ def free_port(used: set[int]) -> int:
 class Contender:
     """A kind of server: how to start it, and what `disqueue bench` calls its protocol."""
 
-    def __init__(self, name: str, protocol: str, command: list[str], environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, name: str, protocol: str, command: list[str], environment: dict[str, str] | None = None, policy: str = ""
+    ) -> None:
         self.name = name
         self.protocol = protocol
         self.command = command
         self.environment = {**os.environ, **(environment or {})}
+        self.journal = ["--appendonly", "yes", "--appendfsync", policy] if policy else []
 
     def options(self, port: int, folder: str) -> list[str]:
         """Arguments behind the command."""
         if self.protocol.startswith("redis"):
             return ["--port", str(port), "--dir", folder, "--save", "", "--appendonly", "no"]
-        return ["--port", str(port), "--dir", folder, "--maxmemory", "8gb", "--loglevel", "warning"]
+        return ["--port", str(port), "--dir", folder, "--maxmemory", "8gb", "--loglevel", "warning", *self.journal]
 
     @contextmanager
     def nodes(self, count: int) -> Iterator[tuple[list[int], list[int]]]:
@@ -131,6 +134,9 @@ class Comparison:
         python = [sys.executable, "-m", "disqueue", "server"]
         self.ours = Contender("Disqueue", "disque", python)
         self.plain = Contender("Disqueue, plain Python", "disque", python, {"DISQUEUE_PURE": "1"})
+        self.journals = {
+            policy: Contender(f"Disqueue, journal {policy}", "disque", python, policy=policy) for policy in ("everysec", "always")
+        }
         self.peers: list[Contender] = []
         if arguments.original:
             self.peers.append(Contender("original", "disque", [arguments.original]))
@@ -146,7 +152,8 @@ class Comparison:
         """One turn of every contender in every kind of work."""
         arguments = self.arguments
         many = str(arguments.jobs)
-        for contender in [self.ours, *self.peers, *self.redis]:
+        everysec = self.journals["everysec"]
+        for contender in [self.ours, everysec, *self.peers, *self.redis]:
             with contender.nodes(1) as (ports, pids):
                 result = bench(contender, ports, pids, "--mode", "cycle", "-n", many)
                 self.note(
@@ -158,13 +165,18 @@ class Comparison:
                 self.note(
                     "one node, 4 connections, pipeline 50: cycle", "us", self.plain, result["cycle"]["server_cpu_us_per_job"]
                 )
-        for contender in [self.ours, *self.peers]:
+        for contender in [self.ours, everysec, *self.peers]:
             with contender.nodes(1) as (ports, pids):
                 result = bench(contender, ports, pids, "--mode", "phases", "-c", "50", "-P", "1", "-n", many)
                 for phase in ("add", "get", "ack"):
                     work = f"one node, 50 connections, no pipeline: {phase}"
                     self.note(work, "us", contender, result[phase]["server_cpu_us_per_job"])
-            self._cluster(contender, many)
+            if contender is not everysec:
+                self._cluster(contender, many)
+        for contender in [self.ours, self.journals["always"]]:
+            with contender.nodes(1) as (ports, pids):
+                result = bench(contender, ports, pids, "--mode", "phases", "-c", "100", "-P", "1", "-n", many)
+                self.note("one node, 100 producers: added", "jobs a second", contender, result["add"]["jobs_per_s"])
         if number == 0:
             for contender in [self.ours, *self.peers]:
                 self._once(contender)
@@ -191,7 +203,8 @@ class Comparison:
 
     def document(self) -> str:
         """The page: conditions, the table, a picture of the first row."""
-        names = [self.ours.name, *(one.name for one in [*self.peers, *self.redis]), self.plain.name]
+        own = [self.ours.name, *(one.name for one in self.journals.values()), self.plain.name]
+        names = [*own[:-1], *(one.name for one in [*self.peers, *self.redis]), self.plain.name]
         arguments = self.arguments
         about = (
             "Server CPU time (user and system, all nodes) for each job, measured in one run, the servers taking turns; medians of"
@@ -221,7 +234,7 @@ class Comparison:
                     cells.append("")
                     continue
                 value = statistics.median(values[name])
-                ratio = f" ({ours / value:.2f})" if name not in (self.ours.name, self.plain.name) and value else ""
+                ratio = f" ({ours / value:.2f})" if name not in own and value else ""
                 cells.append(f"{value:.2f}{ratio}")
             lines.append(f"| {work} | {unit} | " + " | ".join(cells) + " |")
         return "\n".join(lines) + "\n"

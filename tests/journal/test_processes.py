@@ -57,6 +57,21 @@ def get_ids(server: Server, queue: str = "q", count: int = 100) -> list[bytes]:
 # -- what a restart keeps
 
 
+@pytest.mark.parametrize("policy", ["always", "everysec", "no"])
+def test_leaving_and_bans_outlast_a_kill_whatever_the_policy(policy: str) -> None:
+    """They are in nodes.conf, which is stored before the answer."""
+    with Cluster(2, [*KEEP, "--appendfsync", policy]) as cluster:
+        server, other = cluster.servers
+        forgotten = ask(other, "CLUSTER", "MYID").decode()
+        assert ask(server, "CLUSTER", "LEAVING", "yes") == b"OK"
+        assert ask(server, "CLUSTER", "FORGET", forgotten) == b"OK"
+        server.kill()
+        server.start()
+        assert ask(server, "CLUSTER", "LEAVING") == b"yes"
+        assert f"vars bans {forgotten}," in (server.directory / "nodes.conf").read_text()
+        assert forgotten not in ask(server, "CLUSTER", "NODES").decode()
+
+
 def test_queued_delayed_and_at_most_once_jobs_are_what_they_were(start: Start) -> None:
     server = start(*KEEP)
     queued = ask(server, "ADDJOB", "q", "x", 0)

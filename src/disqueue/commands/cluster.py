@@ -82,10 +82,18 @@ def _save_config(broker: Broker, client: Client, args: list[bytes]) -> None:
     client.reply.status(b"OK")
 
 
+def _keep(broker: Broker, done: str) -> None:
+    """Have what an operator said outlast a crash before it is answered."""
+    trouble = broker.node.members.keeper.save_now()
+    if trouble:
+        raise ClusterError(f"{done}, but saving the cluster node config failed: {trouble}")
+
+
 def _forget(broker: Broker, client: Client, args: list[bytes]) -> None:
     if len(args[0]) != NODE_ID_BYTES:
         raise ClusterError("Invalid node identifier")
     broker.node.members.forget(args[0])
+    _keep(broker, "the node is forgotten")
     client.reply.status(b"OK")
 
 
@@ -101,9 +109,7 @@ def _reset(broker: Broker, client: Client, args: list[bytes]) -> None:
     node.members.reset(new_id)
     if new_id is not None:
         node.set_node_id(new_id)
-    trouble = node.members.keeper.save_now()
-    if trouble:
-        raise ClusterError(f"the node is reset, but saving the cluster node config failed: {trouble}")
+    _keep(broker, "the node is reset")
     client.reply.status(b"OK")
 
 
@@ -116,6 +122,7 @@ def _leaving(broker: Broker, client: Client, args: list[bytes]) -> None:
     if word not in (b"yes", b"no"):
         raise ClusterError("Wrong argument for CLUSTER LEAVING. Use 'yes' or 'no'")
     node.set_leaving(word == b"yes")
+    _keep(broker, "the node is leaving" if node.leaving else "the node stays")
     client.reply.status(b"OK")
 
 
