@@ -65,8 +65,9 @@ class ClientConnection:
         self.take_turn()
 
     def lost(self, _reason: str) -> None:
-        """The client is gone."""
+        """The client is gone, and what it would have been told in this pass goes with it."""
         self.closed = True
+        self._drop_replies()
         self.process.forget_connection(self)
 
     # -- execution
@@ -133,8 +134,11 @@ class ClientConnection:
         client = self.client
         if client.reply.size or client.pending_adds:
             client.close_asap = True
-            for reply in self.reader.feed(client.reply.take()):
-                self.process.observer.reply_withheld(self, self.pending.popleft() if self.pending else None, reply)
+            self._drop_replies()
+
+    def _drop_replies(self) -> None:
+        for reply in self.reader.feed(self.client.reply.take()):
+            self.process.observer.reply_withheld(self, self.pending.popleft() if self.pending else None, reply)
 
     def _note_wait(self, request: Request) -> None:
         process = self.process

@@ -45,7 +45,7 @@ class Observer:
         """A node has sent a reply; `request` is None for one that nobody asked for."""
 
     def reply_withheld(self, connection: ClientConnection, request: Request | None, reply: Reply) -> None:
-        """A reply was thrown away, because what it promises could not be written."""
+        """A reply was thrown away: what it promises could not be written, or the client is gone."""
 
     def connection_ended(self, connection: ClientConnection) -> None:
         """A client is gone."""
