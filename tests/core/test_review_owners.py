@@ -180,3 +180,18 @@ def test_a_node_that_acknowledged_an_unknown_job_takes_no_late_copy(owners: int)
     one.receive(one.peers[0], wire.Store([one.record(UNKNOWN_ID)]))
     assert said_to(one.peers[0], UNKNOWN_ID) == [wire.REFUSED]
     assert one.node.jobs.get(UNKNOWN_ID) is None
+
+
+def test_a_node_that_left_a_job_and_is_sent_it_again_is_an_owner_again() -> None:
+    one = LoneNode()
+    maker, _other, _third = one.peers
+    job_id = copy_of(one, maker)
+    job = one.node.jobs.get(job_id)
+    one.run(lambda: one.node.enqueue(job, BY_COMMAND))
+    one.receive(maker, wire.Want(b"q", 1))
+    assert wire.HANDOFF in said_to(maker, job_id)
+    one.receive(maker, batch(wire.LEFT, job_id))
+    assert job.owners == 1
+    one.receive(maker, batch(wire.MISSING, job_id))
+    assert any(isinstance(record, wire.Move) for record in maker.outbox)
+    assert job.owners == 1 | maker.bit

@@ -369,6 +369,7 @@ class Federation(Forwarding):
                 self.peer_wants(peer, name, data.wanted.get(name, 0) + 1)
         elif peer.link_up:
             # The whole job then. The peer stays an owner: a copy may be on its way to it from a third node.
+            self.add_owners(job, peer.bit)  # it may have said that it has left it
             data.in_flight[job_id] = job
             self.send_job([peer], Move, job)
         else:
