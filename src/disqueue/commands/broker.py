@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from disqueue.commands.catalogue import COMMANDS
 from disqueue.commands.dispatch import NEVER_US, Dispatcher, Entry
+from disqueue.commands.holder import NodeHolder
 from disqueue.commands.latency import LatencyMonitor
 from disqueue.commands.ports import Clock, ServerPort
 from disqueue.commands.redaction import redacted
@@ -35,14 +36,14 @@ _ESCAPES = {0x22: b'\\"', 0x5C: b"\\\\", 0x0A: b"\\n", 0x0D: b"\\r", 0x09: b"\\t
 _SHOWN = [_ESCAPES.get(byte, bytes([byte]) if 0x20 <= byte < 0x7F else b"\\x%02x" % byte) for byte in range(256)]
 
 
-class Broker:
+class Broker(NodeHolder):
     """One node as clients see it.
 
     `execute` runs a request; the owner calls `connect` and `disconnect` for each client, and `begin_pass` of the node itself.
     """
 
     def __init__(self, node: Node, configuration: Configuration, server: ServerPort, clock: Clock) -> None:
-        self.node = node
+        NodeHolder.__init__(self, node)
         self.configuration = configuration
         self.server = server
         self.clock = clock

@@ -6,6 +6,9 @@ from disqueue.core.node cimport Node
 from disqueue.wire.resp cimport ReplyWriter
 
 
+cdef int REPLY_ON, REPLY_SKIP, REPLY_SKIP_NEXT, REPLY_OFF, MAX_PENDING_ADDS
+
+
 cdef class Entry:
     cdef readonly object command
     cdef readonly bytes name

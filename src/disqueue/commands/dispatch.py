@@ -10,7 +10,7 @@ from disqueue.commands.redaction import redacted
 from disqueue.commands.table import Command
 from disqueue.config.sources import ConfigError
 from disqueue.core.client import MAX_PENDING_ADDS, REPLY_OFF, REPLY_ON, REPLY_SKIP, REPLY_SKIP_NEXT, Answer, Client
-from disqueue.wire.resp import ReplyWriter
+from disqueue.wire.resp import ReplyWriter, keep_words
 
 if TYPE_CHECKING:
     from disqueue.commands.broker import Broker
@@ -75,6 +75,7 @@ class Dispatcher:
     def _add_name(self, name: bytes, entry: Entry) -> None:
         self.entries[name] = entry
         self.entries[name.upper()] = entry
+        keep_words((name.upper(),))
 
     def rename(self, old: bytes, new: bytes) -> None:
         """Give a command another name, or none. Raises ConfigError."""

@@ -1,4 +1,5 @@
 cimport cython
+from disqueue.commands.holder cimport NodeHolder
 from disqueue.commands.numbers cimport parse_integer
 from disqueue.core.client cimport Client
 from disqueue.core.ids cimport is_valid_id
@@ -23,7 +24,7 @@ cdef class AddOptions:
     cdef public bint asynchronous
 
 @cython.locals(node=Node, options=AddOptions, timeout_ms="long long", ttl_s="long long", retry_s="long long", replicate="long long")
-cpdef addjob(object broker, Client client, list args)
+cpdef addjob(NodeHolder broker, Client client, list args)
 cdef long long _default_retry(long long ttl_s)
 @cython.locals(name=bytes, body=bytes)
 cdef _check_sizes(long long max_name_bytes, long long max_job_bytes, list args)
@@ -35,11 +36,11 @@ cdef _error_of_timeout(long long value)
 cdef long long _timeout(bytes text)
 cdef bint _is_huge(bytes text)
 @cython.locals(timeout_ms="long long", wanted="long long", nohang=bint, with_counters=bint, index=Py_ssize_t, count=Py_ssize_t, word=bytes, code=int)
-cpdef getjob(object broker, Client client, list args)
+cpdef getjob(NodeHolder broker, Client client, list args)
 @cython.locals(node=Node, limit="long long", name=bytes)
-cdef _get(object broker, Client client, list names, long long wanted, long long timeout_ms, bint nohang, bint with_counters)
+cdef _get(NodeHolder broker, Client client, list names, long long wanted, long long timeout_ms, bint nohang, bint with_counters)
 @cython.locals(index=Py_ssize_t)
 cdef bint _ids_valid(Client client, list args)
 @cython.locals(node=Node)
-cdef _id_command(object broker, Client client, int verb, list args)
-cpdef ackjob(object broker, Client client, list args)
+cdef _id_command(NodeHolder broker, Client client, int verb, list args)
+cpdef ackjob(NodeHolder broker, Client client, list args)

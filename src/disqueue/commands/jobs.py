@@ -9,6 +9,7 @@ from disqueue.commands.table import Command
 from disqueue.core.client import Client
 from disqueue.core.forwarding import ACKJOB, DELJOB, DEQUEUE, ENQUEUE, FASTACK, NACK
 from disqueue.core.ids import is_valid_id
+from disqueue.wire.resp import keep_words
 
 if TYPE_CHECKING:
     from disqueue.commands.broker import Broker
@@ -53,6 +54,7 @@ GET_OPTIONS = {
     b"WITHCOUNTERS": WITHCOUNTERS,
     b"FROM": FROM,
 }
+keep_words((*OPTIONS, *GET_OPTIONS))
 LOWEST = {REPLICATE: 1, TTL: 1, RETRY: 0, DELAY: 0, MAXLEN: 1}
 HIGHEST = {REPLICATE: 65535, TTL: MAX_SECONDS, RETRY: MAX_SECONDS, DELAY: MAX_SECONDS, MAXLEN: 1 << 62}
 OPTION_ERRORS = {

@@ -1,15 +1,12 @@
-cdef int RANDOM_TEXT_BYTES
-cdef int DASH
-
 cdef class JobIds:
-    cdef public bytes prefix
-    cdef public object entropy
-    cdef public bytes block
-    cdef public Py_ssize_t offset
-    cdef public dict suffixes
+    cdef bytes prefix
+    cdef object entropy
+    cdef bytes block
+    cdef Py_ssize_t offset
 
     cpdef bytes make(self, long long ttl_s, long long retry_s)
-    cdef bytes _make_suffix(self, long long key, long long ttl_s, long long retry_s)
 
 cpdef long long ttl_field(long long ttl_s, long long retry_s)
 cpdef bint is_valid_id(bytes job_id)
+cpdef long long id_ttl_minutes(bytes job_id)
+cpdef bint is_at_least_once(bytes job_id)

@@ -2,7 +2,7 @@
 
 N: the first 8 digits of the id of the node that made the job. R: 144 random bits in base64. T: the TTL in minutes as 4 hex
 digits, odd for at-least-once jobs and even for at-most-once ones, so that a node that does not know a job can tell
-whether its acknowledgement has to be spread, and for how long.
+whether its acknowledgement has to be spread, and for how long. The compiled twin is `ids.pyx`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ class JobIds:
 
     def __init__(self, node_id: bytes, entropy: Callable[[int], bytes]) -> None:
         self.prefix = b"D-" + node_id[:8] + b"-"
+        if len(self.prefix) != RANDOM_START:
+            raise ValueError(f"a node id has 40 characters, not {len(node_id)}")
         self.entropy = entropy
         self.block = b""
         self.offset = 0
-        self.suffixes: dict[int, bytes] = {}
 
     def make(self, ttl_s: int, retry_s: int) -> bytes:
         """Return a new id for a job that lives `ttl_s` seconds."""
@@ -38,18 +39,7 @@ class JobIds:
             offset = 0
         self.offset = offset + RANDOM_TEXT_BYTES
         random_text = self.block[offset : offset + RANDOM_TEXT_BYTES]
-        key = ttl_s * 2 + (1 if retry_s > 0 else 0)
-        suffix = self.suffixes.get(key)
-        if suffix is None:
-            suffix = self._make_suffix(key, ttl_s, retry_s)
-        return self.prefix + random_text + suffix
-
-    def _make_suffix(self, key: int, ttl_s: int, retry_s: int) -> bytes:
-        if len(self.suffixes) >= 1024:  # producers that draw their TTL at random must not fill the memory
-            self.suffixes.clear()
-        suffix = b"-%04x" % ttl_field(ttl_s, retry_s)
-        self.suffixes[key] = suffix
-        return suffix
+        return b"%b%b-%04x" % (self.prefix, random_text, ttl_field(ttl_s, retry_s))
 
 
 def ttl_field(ttl_s: int, retry_s: int) -> int:

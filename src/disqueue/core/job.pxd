@@ -26,5 +26,6 @@ cdef class Job(Timed):
     cdef public object confirmed
     cdef public object waiter
 
+cdef unsigned int hash_of_id(const char* text) noexcept
 cpdef Job new_job(bytes job_id, object queue, bytes body, long long ctime_ns)
 cpdef bint is_before(Job job, Job other)

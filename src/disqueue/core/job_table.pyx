@@ -11,6 +11,8 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.string cimport memcmp
 
+from disqueue.core.job cimport hash_of_id
+
 SHARDS = 4096
 CURSOR_CHARACTERS = 9
 BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -74,7 +76,7 @@ cdef class JobTable:
         cdef Shard* shard = &self.shards[shard_of(text)]
         if shard.used == 0:
             return None
-        cdef unsigned int id_hash = <unsigned int>hash(job_id)
+        cdef unsigned int id_hash = hash_of_id(text)
         cdef unsigned int index = id_hash & shard.mask
         cdef PyObject* entry
         while True:

@@ -5,10 +5,10 @@ from disqueue.core.queue cimport Queue
 from disqueue.core.registry cimport Registry
 from disqueue.core.timers cimport Timed
 
-cdef int ACKED, ACTIVE, ASKED, COUNTER_MAX, DELAYED, DELIVERED, GONE, HELD, LEASED, MOVED, ONCE_QUEUED, QUEUED, WAIT_REPL
+cdef int ACKED, ACTIVE, ASKED, CONTESTED, COUNTER_MAX, DELAYED, DELIVERED, GONE, HELD, LEASED, MOVED, ONCE_QUEUED, QUEUED, WAIT_REPL
 cdef int PAUSED_IN, PAUSED_OUT
 cdef int LEVEL_FULL
-cdef int _BY_TIME, _BY_COMMAND, _BY_NACK, _BY_MOVE, _ASK_AHEAD_MS
+cdef int _BY_TIME, _BY_COMMAND, _BY_NACK, _BY_MOVE, _ASK_AHEAD_MS, _LINGER_MS, _HELD_ASK_MS, _PAUSE_RETRY_MS
 
 cdef class Scheduler(Registry):
     cdef public Timed idle_timer

@@ -37,10 +37,13 @@ _BY_TIME, _BY_COMMAND, _BY_NACK, _BY_MOVE = BY_TIME, BY_COMMAND, BY_NACK, BY_MOV
 
 LINGER_MS = 10_000
 """A delivered at-most-once job is still shown for this long, then forgotten: nothing can happen to it any more."""
+_LINGER_MS = LINGER_MS
 PAUSE_RETRY_MS = 1000
 """A job that is due in a queue paused in input looks again after its RETRY, but not sooner than this."""
+_PAUSE_RETRY_MS = PAUSE_RETRY_MS
 HELD_ASK_MS = 5000
 """An at-most-once job that is on its way for so long is asked about: an answer may have been lost with a link."""
+_HELD_ASK_MS = HELD_ASK_MS
 ASK_AHEAD_MS = 500
 """The other owners are asked this long before a job is queued again."""
 _ASK_AHEAD_MS = ASK_AHEAD_MS
@@ -70,8 +73,8 @@ class Scheduler(Registry):
                 due_ms -= _ASK_AHEAD_MS
             if due_ms < wake_ms:
                 wake_ms = due_ms
-        if job.flags & HELD and self.now_ms + HELD_ASK_MS < wake_ms:
-            wake_ms = self.now_ms + HELD_ASK_MS
+        if job.flags & HELD and self.now_ms + _HELD_ASK_MS < wake_ms:
+            wake_ms = self.now_ms + _HELD_ASK_MS
         if job.waiter is not None:
             copying: Copying = job.waiter
             if copying.next_ms < wake_ms:
@@ -107,7 +110,7 @@ class Scheduler(Registry):
                 self.renew(job)
         elif job.due_ms <= self.now_ms and job.flags & CONTESTED:
             job.flags &= ~(CONTESTED | LEASED | MOVED | ASKED)
-            job.due_ms = self.now_ms + ASK_AHEAD_MS
+            job.due_ms = self.now_ms + _ASK_AHEAD_MS
             self._due(job)
         elif job.due_ms <= self.now_ms:
             self.enqueue(job, _BY_TIME)
@@ -245,7 +248,7 @@ class Scheduler(Registry):
             job.due_ms = self.now_ms + job.retry_s * 1000
         else:
             job.due_ms = 0
-            job.expires_ms = min(job.expires_ms, self.now_ms + LINGER_MS)
+            job.expires_ms = min(job.expires_ms, self.now_ms + _LINGER_MS)
             self.evictable[job] = None
         self.arm(job)
         if self.journal is not None:
@@ -262,8 +265,8 @@ class Scheduler(Registry):
 
     def _postpone(self, job: Job) -> None:
         delay_ms = job.retry_s * 1000
-        if delay_ms < PAUSE_RETRY_MS:
-            delay_ms = PAUSE_RETRY_MS
+        if delay_ms < _PAUSE_RETRY_MS:
+            delay_ms = _PAUSE_RETRY_MS
         job.due_ms = self.now_ms + delay_ms
         job.flags &= ~ASKED
         self.arm(job)

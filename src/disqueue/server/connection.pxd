@@ -6,6 +6,9 @@ from disqueue.server.passes cimport Passes
 from disqueue.wire.resp cimport ReplyWriter, RequestParser
 
 
+cdef int NOT_BLOCKED, BLOCKED_ADDJOB, _REQUESTS_A_TURN, REPLY_BYTES_A_TURN, INPUT_BYTES_PAUSE, DRAIN_BYTES_MAX, ACCOUNT_STEP_BYTES
+
+
 cdef class Connection:
     cdef Passes shell
     cdef Dispatcher dispatcher
@@ -26,6 +29,7 @@ cdef class Connection:
     cdef public long long accounted_bytes
     cdef long long drained_bytes
     cdef public int descriptor
+    cdef bint backlog
 
     @cython.locals(dispatcher=Dispatcher, client=Client, left=int, request=list)
     cpdef take_turn(self)
@@ -36,3 +40,5 @@ cdef class Connection:
     @cython.final
     @cython.locals(held="long long", change="long long")
     cdef account(self)
+    @cython.final
+    cdef _send(self, object transport)

@@ -25,6 +25,7 @@ INPUT_BYTES_PAUSE = 1024 * 1024
 OUTPUT_BYTES_PAUSE = 1024 * 1024
 """Above so many unsent bytes a client's requests wait until it has read. Its input is still taken, up to the query buffer's
 limit, because many clients read only when all their requests have been sent."""
+_REQUESTS_A_TURN = REQUESTS_A_TURN
 STRANGER_LIMITS = ParserLimits(max_arguments=16, max_bulk_bytes=16 * 1024, max_query_buffer_bytes=1024 * 1024)
 """For clients that have not given the password yet: enough for AUTH and HELLO, too little to fill the memory."""
 DRAIN_BYTES_MAX = 4 * 1024 * 1024
@@ -37,7 +38,7 @@ class Connection:
     """A connection and its client.
 
     `stranger`: the password is still to come. `ended`: the peer sends no more. `closed`: the transport is gone. `draining`: an
-    error was sent, further input is thrown away until the peer has closed.
+    error was sent, further input is thrown away until the peer has closed. `backlog`: the transport may have unsent bytes.
     """
 
     def __init__(self, shell: Shell, client_id: int) -> None:
@@ -61,6 +62,7 @@ class Connection:
         self.accounted_bytes = 0
         self.drained_bytes = 0
         self.descriptor = -1
+        self.backlog = False
 
     # -- called by the event loop
 
@@ -134,7 +136,7 @@ class Connection:
         """Execute requests until none is complete, the client blocks, or its turn is over."""
         shell = self.shell
         client = self.client
-        left = REQUESTS_A_TURN
+        left = _REQUESTS_A_TURN
         dispatcher = self.dispatcher
         if not dispatcher.marked:
             dispatcher.mark()
@@ -211,11 +213,11 @@ class Connection:
         if self.closed or transport is None:
             return
         if self.writer.size > 0:
-            data = self.writer.take()
             if self.draining:  # a MONITOR's line, say, behind the last reply
+                self.writer.take()
                 return
-            self.shell.statistics.output_bytes += len(data)
-            transport.write(data)
+            self.shell.statistics.output_bytes += self.writer.size
+            self._send(transport)
             if self.writing_paused or self.shell.output_limited:
                 self.shell.check_output(self)
         client = self.client
@@ -223,3 +225,18 @@ class Connection:
             transport.abort()
         elif client.close_after_reply and not self.draining:
             self.shell.close_politely(self)
+
+    def _send(self, transport: asyncio.Transport) -> None:
+        """Send at once what the socket takes: the usual reply never needs the transport's buffer.
+
+        A transport that is closing may have closed its descriptor, which may be another connection's by now.
+        """
+        if self.descriptor >= 0 and not transport.is_closing():
+            if self.backlog:
+                self.backlog = transport.get_write_buffer_size() > 0
+            if not self.backlog:
+                self.writer.send_to(self.descriptor)
+                if self.writer.size == 0:
+                    return
+        self.backlog = True
+        transport.write(self.writer.take())

@@ -30,7 +30,7 @@ from disqueue.wire.resp_common import (
     unexpected_type,
 )
 
-__all__ = ["ParserLimits", "ProtocolError", "ReplyWriter", "RequestParser"]
+__all__ = ["ParserLimits", "ProtocolError", "ReplyWriter", "RequestParser", "keep_words"]
 
 
 cdef extern from "Python.h":
@@ -44,6 +44,27 @@ cdef extern from "Python.h":
     list new_list "PyList_New" (Py_ssize_t count)
     int append_item "PyList_Append" (list items, PyObject* item) except -1
     int set_item "PyList_SetItem" (list items, Py_ssize_t index, PyObject* item) except -1
+
+
+cdef extern from *:
+    """
+    #ifdef _WIN32
+    static Py_ssize_t disqueue_send(long long descriptor, const char* data, Py_ssize_t count) { return 0; }
+    #else
+    #include <sys/socket.h>
+    #include <errno.h>
+    #ifndef MSG_NOSIGNAL
+    #define MSG_NOSIGNAL 0
+    #endif
+    static Py_ssize_t disqueue_send(long long descriptor, const char* data, Py_ssize_t count) {
+        Py_ssize_t sent;
+        do sent = send((int)descriptor, data, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL);
+        while (sent < 0 && errno == EINTR);
+        return sent;
+    }
+    #endif
+    """
+    Py_ssize_t disqueue_send(long long descriptor, const char* data, Py_ssize_t count) noexcept nogil
 
 
 cdef Py_ssize_t _ARGUMENT_OVERHEAD_BYTES = ARGUMENT_OVERHEAD_BYTES

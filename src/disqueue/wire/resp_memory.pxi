@@ -3,6 +3,8 @@
 # Short words come again and again: command names, options, queue names, numbers. The recent ones are kept and given
 # out again, which saves making them, and computing their hash.
 cdef PyObject* known[KNOWN_SLOTS]
+# Words that keep their place: other words of the same place are made anew each time.
+cdef bint kept[KNOWN_SLOTS]
 
 
 cdef inline uint32_t slot_of(const char* data, Py_ssize_t count) noexcept:
@@ -39,12 +41,29 @@ cdef inline PyObject* make_argument(const char* data, Py_ssize_t count) except N
         if bytes_size(word) == count and memcmp(bytes_data(word), data, count) == 0:
             keep(word)
             return word
+        if kept[slot]:
+            return new_bytes(data, count)
         known[slot] = NULL
         drop(word)
     word = new_bytes(data, count)
     keep(word)
     known[slot] = word
     return word
+
+
+def keep_words(words):
+    """Give out these very objects for arguments that equal them, so that a look-up finds them by identity."""
+    cdef bytes word
+    cdef uint32_t slot
+    for word in words:
+        if 2 <= len(word) <= KNOWN_BYTES:
+            slot = slot_of(bytes_data(<PyObject*>word), len(word))
+            if not kept[slot]:
+                keep(<PyObject*>word)
+                if known[slot] != NULL:
+                    drop(known[slot])
+                known[slot] = <PyObject*>word
+                kept[slot] = True
 
 
 # Blocks for reads: a connection has one only while it has something to parse.

@@ -1,0 +1,5 @@
+from disqueue.core.node cimport Node
+
+
+cdef class NodeHolder:
+    cdef public Node node
