@@ -1,6 +1,6 @@
 cdef class JobIds:
     cdef bytes prefix
-    cdef object entropy
+    cdef public object entropy
     cdef bytes block
     cdef Py_ssize_t offset
 
