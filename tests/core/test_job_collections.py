@@ -154,3 +154,8 @@ def test_what_is_no_id() -> None:
         good[:35] + b"x" + good[36:],
     ):
         assert not is_valid_id(bad)
+
+
+def test_a_node_id_must_be_whole() -> None:
+    with pytest.raises(ValueError, match="40 characters"):
+        JobIds(b"short", lambda length: bytes(length))

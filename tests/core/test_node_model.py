@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from disqueue.commands import jobs as job_commands
 from disqueue.commands import queues as queue_commands
+from disqueue.commands.holder import NodeHolder
 from disqueue.core.client import Client
 from disqueue.core.node import Node
 from disqueue.core.registry import JOB_BYTES, QUEUE_BYTES
@@ -121,11 +122,6 @@ class Model:
                 self.served.append((waiter.client, None))
 
 
-class FakeBroker:
-    def __init__(self, node: Node) -> None:
-        self.node = node
-
-
 def parse_reply(data: bytes) -> tuple[Any, bytes]:
     line, rest = data.split(b"\r\n", 1)
     kind, text = line[:1], line[1:]
@@ -163,7 +159,7 @@ class NodeMachine(RuleBasedStateMachine):
         options.maxmemory_bytes = 0
         options.queue_idle_ms = 10**12
         self.node = Node(options, entropy, b"0123456789" * 4)
-        self.broker: Any = FakeBroker(self.node)
+        self.broker: Any = NodeHolder(self.node)
         self.model = Model()
         self.client = Client(1, ReplyWriter())
         self.number = 0

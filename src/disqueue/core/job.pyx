@@ -10,12 +10,10 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memcpy
 
-import os
-
 from disqueue.core.job_state import *
 
 
-cdef uint64_t HASH_KEY = int.from_bytes(os.urandom(8), "little")
+cdef uint64_t HASH_KEY = <uint64_t>hash(b"ids of jobs")  # Python draws it for each process
 
 
 cdef unsigned int hash_of_id(const char* text) noexcept:

@@ -3,6 +3,7 @@ cimport cython
 from disqueue.commands.dispatch cimport Dispatcher
 from disqueue.core.client cimport Client
 from disqueue.server.passes cimport Passes
+from disqueue.server.sending cimport send_now
 from disqueue.wire.resp cimport ReplyWriter, RequestParser
 
 

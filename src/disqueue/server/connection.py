@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from disqueue.core.client import BLOCKED_ADDJOB, NOT_BLOCKED, Client
+from disqueue.server.sending import send_now
 from disqueue.wire.resp import ParserLimits, ProtocolError, ReplyWriter, RequestParser
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ class Connection:
             if self.backlog:
                 self.backlog = transport.get_write_buffer_size() > 0
             if not self.backlog:
-                self.writer.send_to(self.descriptor)
+                send_now(self.writer, self.descriptor)
                 if self.writer.size == 0:
                     return
         self.backlog = True

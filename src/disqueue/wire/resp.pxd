@@ -57,7 +57,7 @@ cdef class ReplyWriter:
     cdef Py_ssize_t capacity, usual_bytes
 
     cpdef bytes take(self)
-    cpdef Py_ssize_t send_to(self, long long descriptor) except -1
+    cdef int drop_sent(self, Py_ssize_t count) except -1
     cpdef void raw(self, bytes data) except *
     cpdef void status(self, bytes text) except *
     cpdef void error(self, bytes text) except *

@@ -6,7 +6,6 @@ be seen, down to the error texts and the way a stream is cut.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 from disqueue.wire.resp_common import (
@@ -346,18 +345,6 @@ class ReplyWriter:
         taken = bytes(self._buffer)
         self._buffer = bytearray()
         return taken
-
-    def send_to(self, descriptor: int) -> int:
-        """Send what a socket takes without waiting, and return how much that is; the rest waits on.
-
-        An error counts as nothing sent: whoever sends the rest in the usual way meets it again.
-        """
-        try:
-            sent = os.write(descriptor, self._buffer)
-        except OSError:
-            return 0
-        del self._buffer[:sent]
-        return sent
 
     def raw(self, data: bytes) -> None:
         """Bytes that are already in the protocol."""

@@ -46,27 +46,6 @@ cdef extern from "Python.h":
     int set_item "PyList_SetItem" (list items, Py_ssize_t index, PyObject* item) except -1
 
 
-cdef extern from *:
-    """
-    #ifdef _WIN32
-    static Py_ssize_t disqueue_send(long long descriptor, const char* data, Py_ssize_t count) { return 0; }
-    #else
-    #include <sys/socket.h>
-    #include <errno.h>
-    #ifndef MSG_NOSIGNAL
-    #define MSG_NOSIGNAL 0
-    #endif
-    static Py_ssize_t disqueue_send(long long descriptor, const char* data, Py_ssize_t count) {
-        Py_ssize_t sent;
-        do sent = send((int)descriptor, data, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL);
-        while (sent < 0 && errno == EINTR);
-        return sent;
-    }
-    #endif
-    """
-    Py_ssize_t disqueue_send(long long descriptor, const char* data, Py_ssize_t count) noexcept nogil
-
-
 cdef Py_ssize_t _ARGUMENT_OVERHEAD_BYTES = ARGUMENT_OVERHEAD_BYTES
 cdef Py_ssize_t _LARGE_BODY_BYTES = LARGE_BODY_BYTES
 cdef Py_ssize_t _READ_BYTES = READ_BYTES

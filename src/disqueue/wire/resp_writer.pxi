@@ -96,29 +96,20 @@ cdef class ReplyWriter:
         self.capacity = self.size = 0
         return result
 
-    cpdef Py_ssize_t send_to(self, long long descriptor) except -1:
-        """Send what a socket takes without waiting, and return how much that is; the rest waits on.
-
-        An error counts as nothing sent: whoever sends the rest in the usual way meets it again.
-        """
-        cdef Py_ssize_t sent
-        if self.size == 0:
+    cdef int drop_sent(self, Py_ssize_t count) except -1:
+        """The first `count` bytes have been sent from where they stand."""
+        if count < self.size:
+            memmove(self.data, self.data + count, self.size - count)
+            self.size -= count
             return 0
-        sent = disqueue_send(descriptor, self.data, self.size)
-        if sent <= 0:
-            return 0
-        if sent < self.size:
-            memmove(self.data, self.data + sent, self.size - sent)
-            self.size -= sent
-            return sent
+        self.usual_bytes = min(self.size + HEAD_BYTES, HANDED_OVER_BYTES)
         self.size = 0
         if self.capacity > KEPT_REPLY_BYTES:
-            self.usual_bytes = min(sent + HEAD_BYTES, HANDED_OVER_BYTES)
             drop(self.block)
             self.block = NULL
             self.data = NULL
             self.capacity = 0
-        return sent
+        return 0
 
     cpdef void raw(self, bytes data) except *:
         """Bytes that are already in the protocol."""
