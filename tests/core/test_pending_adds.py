@@ -57,7 +57,8 @@ def test_answers_keep_the_order_of_the_requests() -> None:
     stored(node, peer, first)
     assert client.reply.take() == b"+%b\r\n+%b\r\n" % (first, second)
     assert client.blocked == BLOCKED_ADDJOB
-    assert unblocked == [client]
+    node.end_pass()
+    assert unblocked == [client], "the shell is told once a pass, before it sends replies"
     stored(node, peer, third)
     assert client.reply.take() == b"+%b\r\n" % third
     assert client.blocked == NOT_BLOCKED

@@ -14,7 +14,7 @@ class Copying(Answer):
     """How far the copies are. `client` waits for them, or is None (ASYNC, or the client went away)."""
 
     def __init__(self, client: Client | None, external: bool, next_ms: int) -> None:
-        Answer.__init__(self, b"")
+        self.text = b""
         self.client = client
         self.job_id = b""
         self.deadline_ms = NEVER_MS

@@ -14,6 +14,9 @@ cdef class Federation(Forwarding):
     cpdef Demand demand_of(self, Queue queue)
     @cython.locals(batch="long long", credit="long long", known="long long", peer=Peer)
     cdef _ask(self, Demand demand, long long wanted, bint waiting)
+    @cython.locals(demand=Demand, credit="long long")
+    cdef _use_credit(self, Peer peer, Queue queue)
+    cdef _came_in_vain(self, Peer peer, Queue queue)
     cdef _watch(self, Demand demand)
     @cython.locals(job=Job, sent="long long")
     cdef long long _send_jobs(self, Peer peer, Queue queue, long long limit) except -1

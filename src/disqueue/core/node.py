@@ -21,7 +21,7 @@ from disqueue.core.queue import PAUSED_OUT, Queue
 from disqueue.core.settings import Settings
 from disqueue.core.timers import Timed
 from disqueue.wire import job_records as wire
-from disqueue.wire.job_records import DELETE, HANDOFF, RECEIVED, STORED, Batch, GotAck, SetAck
+from disqueue.wire.job_records import DELETE, HANDOFF, RECEIVED, STORED, Batch, GotAck, SetAck, Store
 from disqueue.wire.records import Ping, Pong
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class Node(Handover):
         """Serve who waits for what came in this pass. The shell then writes the journal, the peers' frames and the replies."""
         if self.ready_queues:
             self.serve_ready()
+        if self.partly_answered:
+            self.tell_answered()
         if self.settings.maxmemory_bytes:
             self.check_level()
 
@@ -200,6 +202,8 @@ class Node(Handover):
             kind = type(record)
             if kind is Batch:
                 self._receive_batch(peer, record)
+            elif kind is Store:
+                self.store_copies(peer, record.jobs, record.queue_now)
             elif kind is SetAck:
                 self._receive_set_ack(peer, record.ids, record.owners)
             elif kind is GotAck:
@@ -242,13 +246,13 @@ class Node(Handover):
 
     def _receive_set_ack(self, peer: Peer, ids: list[bytes], masks: list[Any]) -> None:
         if len(ids) == len(masks):
-            for job_id, owners in zip(ids, masks, strict=True):
-                self.ack_told(peer, job_id, self.mask_of(peer, owners))
+            for index in range(len(ids)):
+                self.ack_told(peer, ids[index], self.mask_of(peer, masks[index]))
 
     def _receive_got_ack(self, peer: Peer, ids: list[bytes], masks: list[Any]) -> None:
         if len(ids) == len(masks):
-            for job_id, owners in zip(ids, masks, strict=True):
-                self.ack_confirmed(peer, job_id, self.mask_of(peer, owners))
+            for index in range(len(ids)):
+                self.ack_confirmed(peer, ids[index], self.mask_of(peer, masks[index]))
 
     def link_up(self, peer: Peer) -> None:
         """Records can be sent to a member again."""
@@ -305,7 +309,6 @@ def _receive_owners(node: Node, peer: Peer, record: wire.Owners) -> None:
 RECORD_HANDLERS: dict[type, Callable[[Node, Peer, Any], None]] = {
     Ping: lambda node, peer, record: node.members.receive(peer, record),
     Pong: lambda node, peer, record: node.members.receive(peer, record),
-    wire.Store: lambda node, peer, record: node.store_copies(peer, record.jobs, record.queue_now),
     wire.Move: lambda node, peer, record: node.jobs_moved_here(peer, record.jobs),
     wire.Offer: lambda node, peer, record: node.jobs_offered(peer, record.jobs),
     wire.Owners: _receive_owners,

@@ -18,6 +18,7 @@ cdef int DELETE, ENQUEUE, REFUSED, REFUSED_DONE, REFUSED_LEAVING, REFUSED_MEMORY
 
 cdef class Replication(Peers):
     cdef public RecentIds done
+    cdef public list partly_answered
 
     cpdef init_replication(self)
     @cython.locals(external=bint, at_once=bint, wanted="long long", queue=Queue, job=Job, reply=ReplyWriter)
@@ -34,6 +35,8 @@ cdef class Replication(Peers):
     cdef _copy_to(self, Job job, list targets)
     @cython.locals(peer=Peer, wait_ms="long long", rtt_ms="long long")
     cdef _plan_step(self, Copying copying, list targets)
+    cdef bint _must_wait(self, Copying copying) except -1
+    cpdef tell_answered(self)
     @cython.locals(job=Job, copying=Copying)
     cpdef copy_stored(self, Peer peer, bytes job_id)
     cdef bint _give_up_paused(self, Job job, Copying copying) except -1

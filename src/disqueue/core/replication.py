@@ -62,6 +62,8 @@ class Replication(Peers):
         """Start without memories."""
         self.done = RecentIds()
         """Jobs acknowledged or deleted lately: a copy that is still on its way is refused."""
+        self.partly_answered: list[Client] = []
+        """Producers that have answers and still wait for more: the shell is told once a pass."""
 
     # -- ADDJOB
 
@@ -350,10 +352,16 @@ class Replication(Peers):
                 break
             reply.raw(answer.text)
             pending.popleft()
-        if pending:
-            self.on_unblock(client)  # still blocked: the shell sends what is there
-        else:
+        if not pending:
             self.unblock(client)
+        elif not self.partly_answered or self.partly_answered[-1] is not client:  # still blocked: the shell sends what is there
+            self.partly_answered.append(client)
+
+    def tell_answered(self) -> None:
+        """Let the shell send what producers that go on waiting have been answered."""
+        answered, self.partly_answered = self.partly_answered, []
+        for client in answered:
+            self.on_unblock(client)
 
     def acked_while_copying(self, job: Job) -> None:
         """The job is done before its producer knows of it; this node keeps it, to spread the acknowledgement."""
