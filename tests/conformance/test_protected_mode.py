@@ -33,6 +33,9 @@ class Transport(asyncio.Transport):
     def get_write_buffer_size(self) -> int:
         return 0
 
+    def is_closing(self) -> bool:
+        return False
+
     def can_write_eof(self) -> bool:
         return False
 
