@@ -7,12 +7,12 @@ import random
 import secrets
 import socket
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from disqueue.commands import jobs
+from disqueue.commands.holder import NodeHolder
 from disqueue.core.client import Client
 from disqueue.core.node import Node
 from disqueue.core.settings import Settings
@@ -42,7 +42,7 @@ def forbidden(*_arguments: object, **_options: object) -> None:
 
 def test_the_core_runs_without_clock_randomness_and_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(Settings(), lambda length: bytes(index % 251 for index in range(length)), b"0123456789" * 4)
-    broker: Any = SimpleNamespace(node=node)
+    broker: Any = NodeHolder(node)
     client = Client(1, ReplyWriter())
 
     def run(handler: Any, *arguments: bytes) -> bytes:
