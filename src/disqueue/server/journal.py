@@ -130,8 +130,8 @@ class ServerJournal:
         except JournalError as error:
             logs.log_event("warning", "the journal cannot be used", why=str(error))
             raise ConfigError(str(error)) from None
-        finally:
-            self.shell.dispatcher.set_guards(loading=b"")
+        # Only now: what a server took that is about to end because of its journal would be lost.
+        self.shell.dispatcher.set_guards(loading=b"")
         self._loaded = True
         if once:
             self._once_is_over()

@@ -110,7 +110,7 @@ class Server:
         return Client(self.url, **({"discover": False} | settings))
 
     def start(self) -> Self:
-        """Start, and wait until it answers."""
+        """Start, and wait until it has loaded its journal and answers."""
         log = (self.directory / "server.log").open("ab")
         arguments = [*server_command(), "--port", str(self.port), "--dir", str(self.directory), *self.options]
         with log:
@@ -127,7 +127,7 @@ class Server:
             raise ServerFailedError(f"the server ended with status {self._process.returncode}\n{self.log_tail()}")
         with self.client(retry_for=0, response_timeout=1.0) as probe:
             try:
-                probe.ping()
+                probe.execute("QLEN", "ready")  # PING is answered while a journal that may yet be refused is loaded
             except (NoNodeError, LoadingError):
                 return False
         return True
