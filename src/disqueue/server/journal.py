@@ -112,6 +112,11 @@ class ServerJournal:
 
     # -- the start
 
+    def will_load(self) -> None:
+        """Let no client be served before `load` is through, from the first connection on."""
+        if self.configuration.flag("appendonly") or self.configuration.flag("aof-enqueue-jobs-once"):
+            self.shell.dispatcher.set_guards(loading=b", 0% is done")
+
     async def load(self) -> None:
         """Load the journal if one is kept or a restart asks for it; clients are told to wait. Raises `ConfigError`."""
         once = self.configuration.flag("aof-enqueue-jobs-once")

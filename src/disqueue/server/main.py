@@ -114,6 +114,7 @@ async def _main(configuration: Configuration, sockets: list[socket.socket], clus
     journal = shell.journal = ServerJournal(shell, configuration)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_log_exception)
+    journal.will_load()
     await shell.start(sockets)
     _handle_signals(loop, shell, log)
     for remark in configuration.remarks:
