@@ -190,7 +190,6 @@ def test_a_cut_journal_loads_and_a_damaged_one_does_not(start: Start, tmp_path: 
     server.kill()
     segment = max((tmp_path / "disque.aof").glob("segment-*"))
     whole = segment.read_bytes()
-    # The damage first: a start that is refused changes nothing, one that succeeds may begin to compact this segment away.
     damaged = bytearray(whole)
     damaged[len(whole) // 2] ^= 1
     segment.write_bytes(damaged)
@@ -201,7 +200,7 @@ def test_a_cut_journal_loads_and_a_damaged_one_does_not(start: Start, tmp_path: 
     server.start()
     assert shown(server, first)
     assert shown(server, second) == {}
-    assert f"offset={len(whole) - 7}" in server.log_tail() or f"offset={segment.stat().st_size}" in server.log_tail()
+    assert f"offset={segment.stat().st_size}" in server.log_tail()
 
 
 def test_a_second_server_is_kept_off_a_journal(start: Start, tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ class Server:
             raise ServerFailedError(f"the server ended with status {self._process.returncode}\n{self.log_tail()}")
         with self.client(retry_for=0, response_timeout=1.0) as probe:
             try:
-                probe.execute("QLEN", "ready")  # PING is answered while a journal that may yet be refused is loaded
+                probe.execute("QLEN", "ready", resend=True)  # PING is answered while a journal that may yet be refused is loaded
             except (NoNodeError, LoadingError):
                 return False
         return True
