@@ -58,6 +58,26 @@ def test_clients_are_told_to_wait_while_the_journal_loads(filled: Path, factory:
     play(scene, factory, appendonly="yes", dir=str(filled))
 
 
+def test_no_command_is_taken_before_loading_nor_after_it_failed(filled: Path, factory: Factory) -> None:
+    (segment,) = (filled / "disque.aof").glob("segment-*")
+    damaged = bytearray(segment.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    segment.write_bytes(damaged)
+
+    async def scene(place: Place) -> None:
+        journal = attach(place)
+        journal.will_load()
+        talker = await place.connect()
+        talker.send(b"ADDJOB q early 0\r\n")
+        assert (await talker.line()).startswith(b"-LOADING ")
+        with pytest.raises(ConfigError, match="damaged"):
+            await journal.load()
+        talker.send(b"ADDJOB q late 0\r\n")
+        assert (await talker.line()).startswith(b"-LOADING ")
+
+    play(scene, factory, appendonly="yes", dir=str(filled))
+
+
 def test_a_server_can_be_stopped_while_it_loads(filled: Path, factory: Factory) -> None:
     async def scene(place: Place) -> None:
         journal = attach(place)
