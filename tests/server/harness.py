@@ -87,6 +87,7 @@ def play(
 
     async def run() -> None:
         place = Place({name.replace("_", "-"): value for name, value in options.items()})
+        place.shell.use_loop(asyncio.get_running_loop())
         await place.shell.start(open_tcp(["127.0.0.1"], place.port))
         try:
             await asyncio.wait_for(scene(place), 3 * ANSWER_S)

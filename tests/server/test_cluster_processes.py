@@ -159,3 +159,14 @@ def test_leaving_and_bans_survive_a_restart(start) -> None:  # type: ignore[no-u
     assert two.text("CLUSTER", "RESET", "HARD") == "OK"
     assert two.text("CLUSTER", "LEAVING") == "no"
     join(one, two)
+
+
+def test_a_restarted_node_has_met_its_peers_before_it_serves_clients(start) -> None:  # type: ignore[no-untyped-def]
+    one, two = start(), start()
+    join(one, two)
+    for server in (one, two):
+        wait_for(lambda server=server: server.info()["cluster_reachable_nodes"] == "1", "linked")
+    two.ask("CLUSTER", "SAVECONFIG")
+    two.server.kill()
+    two.server.start()
+    assert two.info()["cluster_reachable_nodes"] == "1"

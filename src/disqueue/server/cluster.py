@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import ssl
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from disqueue.server.shell import Shell
 
 PORT_MAX = 0xFFFF
+MEETING_STEPS = 20
+MEETING_STEP_S = 0.005
+"""A start waits for its peers for 100 ms at the most: links take a few, and one that is down must not hold it up."""
 SET_SECRET = "set the same cluster-secret on all nodes (or tls-cluster)"
 NO_SECRET_WITH_PASSWORD = (
     "this node requires a password and has no cluster-secret, so that its bus serves this machine only: " + SET_SECRET
@@ -90,6 +94,13 @@ class Cluster:
         logs.log_event("notice", "the bus is open", port=self._bus_port)
         if reason := self._policy():
             logs.log_event("notice", reason)
+
+    async def met_peers(self) -> None:
+        """Give the links to the nodes of nodes.conf a moment: usually all are there after some milliseconds."""
+        for _ in range(MEETING_STEPS):
+            if all(peer.reachable for peer in self.members.peers):
+                return
+            await asyncio.sleep(MEETING_STEP_S)
 
     def stop(self) -> None:
         """The end of the process: the last table is written."""

@@ -112,10 +112,12 @@ class ServerJournal:
 
     # -- the start
 
-    def will_load(self) -> None:
-        """Let no client be served before `load` is through, from the first connection on."""
-        if self.configuration.flag("appendonly") or self.configuration.flag("aof-enqueue-jobs-once"):
+    def will_load(self) -> bool:
+        """Tell whether there is a journal to load; no client is served before `load` is through, from the first one on."""
+        loads = self.configuration.flag("appendonly") or self.configuration.flag("aof-enqueue-jobs-once")
+        if loads:
             self.shell.dispatcher.set_guards(loading=b", 0% is done")
+        return loads
 
     async def load(self) -> None:
         """Load the journal if one is kept or a restart asks for it; clients are told to wait. Raises `ConfigError`."""

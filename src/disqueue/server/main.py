@@ -114,14 +114,19 @@ async def _main(configuration: Configuration, sockets: list[socket.socket], clus
     journal = shell.journal = ServerJournal(shell, configuration)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_log_exception)
-    journal.will_load()
-    await shell.start(sockets)
+    loads = journal.will_load()
+    shell.use_loop(loop)
     _handle_signals(loop, shell, log)
+    if not loads:  # peers first: a client that is served before this node has met them is told that there are too few
+        await cluster.start(shell)
+        await cluster.met_peers()
+    await shell.start(sockets)
     for remark in configuration.remarks:
         logs.log_event("warning", remark)
     await journal.load()
     if not shell.stopped.is_set():  # a signal while the journal was read
-        await cluster.start(shell)
+        if loads:
+            await cluster.start(shell)
         _log_start(configuration, shell)
         process.tune_garbage_collection()
         await shell.stopped.wait()

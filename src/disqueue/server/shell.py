@@ -116,10 +116,13 @@ class Shell(Passes):
 
     # -- life
 
+    def use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run in this event loop from now on."""
+        self.loop = loop
+        self.stopped = asyncio.Event()
+
     async def start(self, sockets: list[socket.socket]) -> None:
         """Listen on bound sockets."""
-        self.loop = asyncio.get_running_loop()
-        self.stopped = asyncio.Event()
         backlog = self.configuration.number("tcp-backlog")
         for one in sockets:
             if one.family == socket.AF_UNIX:
