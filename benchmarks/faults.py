@@ -7,6 +7,7 @@ the run. `--server` runs it on another server that speaks the protocol, for a co
     python benchmarks/faults.py --nemesis kill
     python benchmarks/faults.py --nemesis kill,stop,partition --nodes 7 --duration 200
     python benchmarks/faults.py --nemesis kill-all --appendfsync always
+    python benchmarks/faults.py --nemesis upgrade --other "/path/to/other/release/python -m disqueue server"
     python benchmarks/faults.py --nemesis partition --server /usr/local/bin/disque-server
 """
 
@@ -23,7 +24,7 @@ import time
 from typing import Any
 
 from faults_load import Connection, ConnectionLostError, Load, registered_jobs
-from faults_nodes import BUS_PORT_OFFSET, Nodes, can_have_namespaces
+from faults_nodes import BUS_PORT_OFFSET, NodeProcess, Nodes, can_have_namespaces
 
 OWN_OPTIONS = ["--protected-mode", "no", "--loglevel", "notice"]
 JOIN_LIMIT_S = 30.0
@@ -52,6 +53,8 @@ class Nemesis:
             side = set(numbers[: self.dice.randint(1, count // 2)])
             self.nodes.network.cut(side)
             return f"partition {sorted(side)} | {sorted(set(numbers) - side)}"
+        if kind == "upgrade":
+            return self._upgrade(self.nodes.all[(self._round - 1) % count])
         victims = numbers if kind == "kill-all" else numbers[: self.dice.randint(1, self.most)]
         for number in victims:
             if kind == "stop":
@@ -59,6 +62,12 @@ class Nemesis:
             else:
                 self.nodes.all[number].kill()
         return f"{kind} {sorted(victims)}"
+
+    def _upgrade(self, node: NodeProcess) -> str:
+        """End a node in the orderly way; it comes back as the other release. Once all had their turn, they go back one by one."""
+        node.end()
+        node.change_release()
+        return f"upgrade {node.number}"
 
     def relent(self) -> None:
         """Undo it."""
@@ -178,9 +187,12 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     """Return the arguments of a run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default="", help="command of another server to try")
+    parser.add_argument(
+        "--other", default="", help="command of the release that --nemesis upgrade changes to, node by node, and back"
+    )
     parser.add_argument("--options", default="", help="more options for the server")
     parser.add_argument("--nodes", type=int, default=5)
-    parser.add_argument("--nemesis", default="kill", help="a list of kill, stop, partition, kill-all; they take turns")
+    parser.add_argument("--nemesis", default="kill", help="a list of kill, stop, partition, kill-all, upgrade; they take turns")
     parser.add_argument("--duration", type=float, default=100.0, help="seconds of faults and pauses between them")
     parser.add_argument("--on", type=float, default=10.0, help="seconds of each fault")
     parser.add_argument("--off", type=float, default=10.0, help="seconds after each fault")
@@ -200,8 +212,10 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args(words)
     kinds = set(arguments.nemesis.split(","))
-    if not kinds <= {"kill", "stop", "partition", "kill-all"}:
-        parser.error(f"--nemesis {arguments.nemesis}: a list of kill, stop, partition, kill-all")
+    if not kinds <= {"kill", "stop", "partition", "kill-all", "upgrade"}:
+        parser.error(f"--nemesis {arguments.nemesis}: a list of kill, stop, partition, kill-all, upgrade")
+    if ("upgrade" in kinds) != bool(arguments.other):
+        parser.error("--nemesis upgrade and --other COMMAND need each other")
     if "kill-all" in kinds and not arguments.appendfsync:
         parser.error("--nemesis kill-all needs --appendfsync: in memory all jobs would be gone")
     if "partition" in kinds and (arguments.network == "loopback" or not can_have_namespaces()):
@@ -221,7 +235,9 @@ def main() -> int:
         options += OWN_OPTIONS
     command = arguments.server or shlex.join([sys.executable, "-m", "disqueue", "server"])
     namespaces = arguments.network == "namespaces" or (arguments.network == "auto" and "partition" in arguments.nemesis)
-    with Nodes(arguments.nodes, command, options, arguments.base_port, namespaces, arguments.keep) as nodes:
+    with Nodes(
+        arguments.nodes, [command, arguments.other or command], options, arguments.base_port, namespaces, arguments.keep
+    ) as nodes:
         result = asyncio.run(run(nodes, arguments))
     if arguments.json:
         print(json.dumps(result))

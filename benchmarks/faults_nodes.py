@@ -130,21 +130,32 @@ class Namespaces(Network):
 class NodeProcess:
     """One node: its directory outlives its processes."""
 
-    def __init__(self, network: Network, number: int, command: str, options: list[str], directory: Path) -> None:
+    def __init__(self, network: Network, number: int, releases: list[str], options: list[str], directory: Path) -> None:
         self.network = network
         self.number = number
         self.directory = directory / f"node{number}"
         self.directory.mkdir()
         port = network.ports[number]
-        arguments = [*shlex.split(command), "--port", str(port), "--dir", str(self.directory), *options]
-        self.command = network.command(number, arguments)
+        options = ["--port", str(port), "--dir", str(self.directory), *options]
+        self.commands = [network.command(number, [*shlex.split(release), *options]) for release in releases]
         self.process: subprocess.Popen[bytes] | None = None
         self.stopped = False
 
     def start(self) -> None:
         with (self.directory / "server.log").open("ab") as log:
-            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen(self.commands[0], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.stopped = False
+
+    def change_release(self) -> None:
+        """The next process of this node is one of the other release."""
+        self.commands.reverse()
+
+    def end(self) -> None:
+        """Let the process end in its orderly way. Raises TimeoutExpired."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(STOP_TIMEOUT_S)
+            self.process = None
 
     def kill(self) -> None:
         if self.process is not None:
@@ -174,12 +185,12 @@ class NodeProcess:
 class Nodes:
     """All nodes of a run. Use as a context: everything is gone at its end."""
 
-    def __init__(self, size: int, command: str, options: list[str], base_port: int, namespaces: bool, keep: str) -> None:
+    def __init__(self, size: int, releases: list[str], options: list[str], base_port: int, namespaces: bool, keep: str) -> None:
         self.directory = Path(keep) if keep else Path(tempfile.mkdtemp(prefix="disqueue-faults-"))
         self.directory.mkdir(parents=True, exist_ok=True)
         self._keep = bool(keep)
         self.network = Namespaces(size, base_port) if namespaces else Network(size, base_port)
-        self.all = [NodeProcess(self.network, number, command, options, self.directory) for number in range(size)]
+        self.all = [NodeProcess(self.network, number, releases, options, self.directory) for number in range(size)]
 
     def __enter__(self) -> Nodes:
         return self

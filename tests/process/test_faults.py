@@ -54,3 +54,8 @@ def test_nothing_confirmed_is_lost_in_memory() -> None:
 
 def test_nothing_confirmed_is_lost_when_all_nodes_die_at_once_with_a_journal() -> None:
     run("--nodes", "3", "--nemesis", "kill-all", "--replicate", "2", "--appendfsync", "always")
+
+
+def test_nothing_is_lost_while_nodes_change_their_release_one_by_one() -> None:
+    plain = f"env DISQUEUE_PURE=1 {sys.executable} -m disqueue server"
+    run("--nodes", "3", "--nemesis", "upgrade", "--other", plain, "--replicate", "2", "--duration", "9", "--on", "0.2")
