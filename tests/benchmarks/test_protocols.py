@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disqueue.cli.bench_protocols import NUMBER_DIGITS, Disque, Protocol, RedisList, RedisStream, ReplyError
+from disqueue.cli.bench_protocols import NUMBER_DIGITS, Beanstalkd, Disque, Protocol, RedisList, RedisStream, ReplyError
 
 ID = b"D-0123abcd-ABCDEFGHIJKLMNOPQRSTUVWX-05a1"
 JOB = b"*1\r\n*3\r\n$1\r\nq\r\n$40\r\n%b\r\n$20\r\n%b\r\n"
@@ -25,6 +25,9 @@ REPLIES = [
     (RedisStream, "add", b"$3\r\n7-0\r\n", []),
     (RedisStream, "get", ENTRY % BODY, [b"7-0"]),
     (RedisStream, "ack", b":1\r\n:1\r\n", []),
+    (Beanstalkd, "add", b"INSERTED 12\r\n", []),
+    (Beanstalkd, "get", b"RESERVED 12 20\r\n" + BODY + b"\r\n", [b"12"]),
+    (Beanstalkd, "ack", b"DELETED\r\n", []),
 ]
 
 
@@ -50,7 +53,7 @@ def test_a_delivery_tells_the_number_of_its_job(kind: type[Protocol], reply: byt
     match = protocol.patterns()["delivery"].match(reply.replace(BODY, body))
     assert match is not None
     assert int(match[2]) == 42
-    assert match[1] in (ID, body, b"7-0")
+    assert match[1] in (ID, body, b"7-0", b"12")
     assert NUMBER_DIGITS == 16
 
 
@@ -66,3 +69,9 @@ def test_requests_of_disque() -> None:
     assert protocol.add(2) == protocol.add_one(b"xxx") * 2
     assert b"REPLICATE\r\n$1\r\n2\r\n" in protocol.add(1)
     assert protocol.ack([ID, ID]) == (b"*2\r\n$7\r\nFASTACK\r\n$40\r\n" + ID + b"\r\n") * 2
+
+
+def test_an_error_of_beanstalkd_ends_the_run() -> None:
+    replies = Beanstalkd(b"q", 20, 0).replies("ack")
+    with pytest.raises(ReplyError, match="NOT_FOUND"):
+        replies.feed(b"DELETED\r\nNOT_FOUND\r\n")

@@ -31,7 +31,9 @@ def run(argv: Sequence[str]) -> int:
     """Run `disqueue bench`; returns the exit status."""
     options = parse_options(argv)
     try:
-        pids = list(options.pids) or find_processes([options.producer, options.consumer])
+        pids = list(options.pids)
+        if not pids and PROTOCOLS[options.protocol].has_info:
+            pids = find_processes([options.producer, options.consumer])
         bench = _Bench(options, pids)
         with _progress() as tell:
             for mode in options.modes:
@@ -69,7 +71,9 @@ class _Bench:
         kind = PROTOCOLS[options.protocol]
         if kind is Disque:
             return Disque(queue, options.size, options.replicate, b"FASTACK" if options.fastack else b"ACKJOB")
-        return (RedisList if kind is RedisList else RedisStream)(queue, options.size, 0, waits)
+        if kind is RedisList or kind is RedisStream:
+            return kind(queue, options.size, 0, waits)
+        return kind(queue, options.size, 0)
 
     def _throughput(self, mode: str, protocol: Protocol, tell: Tell) -> None:
         options = self._options

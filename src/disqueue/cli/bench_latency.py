@@ -121,7 +121,9 @@ def run_latency(plan: LatencyPlan, progress: Callable[[str, int, int], None]) ->
     with ExitStack() as stack:
 
         def connect(target: Target) -> Connection:
-            return stack.enter_context(closing(Connection(target)))
+            connection = stack.enter_context(closing(Connection(target)))
+            plan.protocol.greet(connection)
+            return connection
 
         producers = [_Producer(connect(plan.producer), plan.protocol) for _ in range(plan.connections)]
         consumers = [_Consumer(connect(plan.consumer), plan.protocol) for _ in range(plan.connections)]

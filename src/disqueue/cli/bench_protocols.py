@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from disqueue.cli.connection import Connection, encode_request
 
 LEASE_S = 300
+_GREETING_TIMEOUT_S = 10.0
 NUMBER_DIGITS = 16
 """In latency runs a body begins with the job's number."""
 
@@ -26,7 +27,7 @@ class Replies:
     `pattern` matches one reply; its group 1, if it has one, is what the reply is kept for.
     """
 
-    def __init__(self, pattern: re.Pattern[bytes], error_mark: bytes) -> None:
+    def __init__(self, pattern: re.Pattern[bytes], error_mark: bytes | tuple[bytes, ...]) -> None:
         self._pattern = pattern
         self._error_mark = error_mark
         self._has_group = pattern.groups > 0
@@ -65,7 +66,9 @@ class Protocol(ABC):
     """One kind of server. `size`: body bytes; `copies`: nodes that hold a job, 0: the server's default."""
 
     name: str
-    error_mark = b"-"
+    error_mark: bytes | tuple[bytes, ...] = b"-"
+    has_info = True
+    """Whether INFO tells the server's process."""
 
     def __init__(self, queue: bytes, size: int, copies: int) -> None:
         self.queue = queue
@@ -74,6 +77,9 @@ class Protocol(ABC):
 
     def prepare(self, connection: Connection) -> None:  # noqa: B027 - most need nothing
         """Set up what has to exist before the first job."""
+
+    def greet(self, connection: Connection) -> None:  # noqa: B027 - most need nothing
+        """Set up one connection."""
 
     def body_of(self, number: int) -> bytes:
         """A body that tells its job's number."""
@@ -210,4 +216,58 @@ class RedisStream(Protocol):
         return b"".join(parts)
 
 
-PROTOCOLS: dict[str, Callable[[bytes, int, int], Protocol]] = {kind.name: kind for kind in (Disque, RedisList, RedisStream)}
+class Beanstalkd(Protocol):
+    """put, reserve, delete. A job is deleted by the connection that reserved it."""
+
+    name = "beanstalkd"
+    error_mark = (
+        b"OUT_OF_MEMORY",
+        b"INTERNAL_ERROR",
+        b"BAD_FORMAT",
+        b"UNKNOWN_COMMAND",
+        b"EXPECTED_CRLF",
+        b"JOB_TOO_BIG",
+        b"DRAINING",
+        b"BURIED",
+        b"DEADLINE_SOON",
+        b"NOT_FOUND",
+    )
+    has_info = False
+
+    def greet(self, connection: Connection) -> None:
+        connection.send(b"use %b\r\nwatch %b\r\nignore default\r\n" % (self.queue, self.queue))
+        expected = b"USING %b\r\nWATCHING 2\r\nWATCHING 1\r\n" % self.queue
+        answer = b""
+        connection.socket.settimeout(_GREETING_TIMEOUT_S)
+        while len(answer) < len(expected):
+            data = connection.socket.recv(len(expected) - len(answer))
+            if not data:
+                raise ReplyError("the server closed a connection that had chosen its tube")
+            answer += data
+        connection.socket.settimeout(None)
+        if answer != expected:
+            raise ReplyError(f"no beanstalkd: it answers {answer.decode('utf-8', 'replace')!r} to use and watch")
+
+    def patterns(self) -> dict[str, re.Pattern[bytes]]:
+        head = rb"RESERVED (\d+) %d\r\n" % len(self.body)
+        return {
+            "add": re.compile(rb"INSERTED \d+\r\n"),
+            "get": re.compile(head + rb".{%d}\r\n" % len(self.body), re.DOTALL),
+            "ack": re.compile(rb"DELETED\r\n"),
+            "delivery": re.compile(head + rb"(\d{%d}).*?\r\n" % NUMBER_DIGITS, re.DOTALL),
+        }
+
+    def add(self, count: int) -> bytes:
+        return self.add_one(self.body) * count
+
+    def add_one(self, body: bytes) -> bytes:
+        return b"put 0 0 %d %d\r\n%b\r\n" % (LEASE_S, len(body), body)
+
+    def get(self, count: int) -> bytes:
+        return b"reserve\r\n" * count
+
+    def ack(self, handles: Sequence[bytes]) -> bytes:
+        return b"".join([b"delete %b\r\n" % handle for handle in handles])
+
+
+PROTOCOLS: dict[str, type[Protocol]] = {kind.name: kind for kind in (Disque, RedisList, RedisStream, Beanstalkd)}

@@ -50,7 +50,7 @@ class Measured:
 
 def run_cycles(plan: Plan, progress: Progress) -> tuple[list[Measured], bool]:
     """Add, get and acknowledge a window at a time, so that few jobs are held; also whether the time was over."""
-    with _Lanes(plan, progress) as lanes:
+    with Lanes(plan, progress) as lanes:
         load = lanes.load("cycle", 3 * plan.jobs)
         meter = Meter(plan.pids)
         done = load.cycles(split(plan.jobs, len(lanes.lanes)))
@@ -59,14 +59,9 @@ def run_cycles(plan: Plan, progress: Progress) -> tuple[list[Measured], bool]:
 
 def run_phases(plan: Plan, progress: Progress) -> tuple[list[Measured], bool]:
     """Add all, get all, acknowledge all; also whether the time was over before all were added."""
-    with _Lanes(plan, progress) as lanes:
-        count = len(lanes.lanes)
-        before_bytes = resident_bytes(plan.pids)
-        load = lanes.load(ADD, plan.jobs)
-        meter = Meter(plan.pids)
-        added = load.phase(ADD, split(plan.jobs, count))
-        results = [Measured(ADD, added, meter.read(), (resident_bytes(plan.pids) - before_bytes) / max(added, 1))]
-        out_of_time = load.out_of_time
+    with Lanes(plan, progress) as lanes:
+        first, out_of_time = _add(plan, lanes)
+        results, added, count = [first], first.jobs, len(lanes.lanes)
         load = lanes.load(GET, added)
         meter = Meter(plan.pids)
         got = load.phase(GET, split(added, count))
@@ -78,7 +73,22 @@ def run_phases(plan: Plan, progress: Progress) -> tuple[list[Measured], bool]:
         return results, out_of_time
 
 
-class _Lanes:
+def run_adds(plan: Plan, progress: Progress) -> tuple[Measured, bool]:
+    """Add jobs and leave them there; also whether the time was over."""
+    with Lanes(plan, progress) as lanes:
+        return _add(plan, lanes)
+
+
+def _add(plan: Plan, lanes: Lanes) -> tuple[Measured, bool]:
+    before_bytes = resident_bytes(plan.pids)
+    load = lanes.load(ADD, plan.jobs)
+    meter = Meter(plan.pids)
+    added = load.phase(ADD, split(plan.jobs, len(lanes.lanes)))
+    bytes_per_job = (resident_bytes(plan.pids) - before_bytes) / max(added, 1)
+    return Measured(ADD, added, meter.read(), bytes_per_job), load.out_of_time
+
+
+class Lanes:
     """The connections of a run, closed at its end."""
 
     def __init__(self, plan: Plan, progress: Progress) -> None:
@@ -87,7 +97,7 @@ class _Lanes:
         self._stack = ExitStack()
         self.lanes: list[Lane] = []
 
-    def __enter__(self) -> _Lanes:
+    def __enter__(self) -> Lanes:
         plan = self._plan
         try:
             for _ in range(plan.connections):
@@ -104,6 +114,7 @@ class _Lanes:
 
     def _connect(self, target: Target) -> Connection:
         connection = self._stack.enter_context(closing(Connection(target)))
+        self._plan.protocol.greet(connection)
         connection.socket.setblocking(False)
         return connection
 

@@ -1,0 +1,1 @@
+"""The rows of the comparison, one kind of work a file."""

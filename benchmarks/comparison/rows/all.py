@@ -1,0 +1,12 @@
+"""The rows in the order of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from comparison.rows.base import Row
+from comparison.rows.cluster import Across, Apart, Replicated
+from comparison.rows.journal import Always, Everysec
+from comparison.rows.one_node import Cycle, Delivery, Memory, Single
+
+ROWS: Sequence[Row] = (Cycle(), Single(), Replicated(), Apart(), Across(), Delivery(), Memory(), Everysec(), Always())
