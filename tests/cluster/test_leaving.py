@@ -185,3 +185,53 @@ def test_whoever_a_leaving_node_hands_a_job_to_knows_the_other_owners() -> None:
         have = [one for one in (b, c) if one.job(job) is not None]
         for one in have:
             assert {other.id for other in have} <= set(one.node.node_ids(one.job(job).owners))
+
+
+def test_an_owner_that_was_away_hears_from_the_node_that_left_where_its_job_is() -> None:
+    nodes = Nodes(3, node_timeout_ms=1000)
+    a, b, c = nodes
+    nodes.partition((0, 1), (2,))
+    nodes.until(lambda: not a.node.members.find(c.id).reachable)
+    job = a.add("q", "REPLICATE", 2, "RETRY", 8)
+    nodes.heal()
+    nodes.partition((0, 2), (1,))
+    nodes.until(lambda: a.node.members.find(b.id).failed)
+    leave(a)
+    nodes.until(lambda: not len(a.node.jobs))
+    nodes.cluster.network.heal()
+    nodes.partition((1,), (2,))
+    nodes.wait(10_000)
+    assert c.id in b.node.node_ids(b.job(job).owners)
+    nodes.cluster.network.heal()
+    assert b.ask("ACKJOB", job) == 1
+    nodes.nothing_left()
+
+
+def test_a_node_that_takes_back_what_it_left_knows_the_owners_it_had() -> None:
+    nodes = Nodes(3, node_timeout_ms=1000)
+    a, b, c = nodes
+    nodes.partition((0, 1), (2,))
+    nodes.until(lambda: not a.node.members.find(c.id).reachable)
+    job = a.add("q", "REPLICATE", 2, "RETRY", 60)
+    nodes.heal()
+    nodes.partition((0, 2), (1,))
+    nodes.until(lambda: a.node.members.find(b.id).failed)
+    leave(a)
+    nodes.until(lambda: not len(a.node.jobs))
+    assert c.get("q") == [job]
+    assert a.ask("CLUSTER", "LEAVING", "no") == b"OK"
+    nodes.heal()
+    nodes.partition((1,), (2,))
+    assert b.ask("ENQUEUE", job) == 1
+    assert a.get("q") == [job]
+    assert set(a.node.node_ids(a.job(job).owners)) == {a.id, b.id, c.id}
+
+
+def test_a_job_handed_over_twice_waits_for_its_delay() -> None:
+    nodes = Nodes(2)
+    a, b = nodes
+    job = a.add("q", "REPLICATE", 2, "RETRY", 60, "DELAY", 20)
+    for _ in range(2):
+        b.machine.process.post(lambda: b.node.enqueue_ordered(job, 20_000))
+    assert b.get("q", timeout_ms=15_000) == []
+    assert b.get("q", timeout_ms=10_000) == [job]

@@ -54,6 +54,11 @@ FOUND_WITH_JOURNALS = {
     40136: "a flipped bit in a record of which three zeros stood in a sector of their own was taken for a cut",
     50256: "after a repair the number of a segment that was given up was used again: new at-most-once jobs were in doubt",
     40203: "a lease that ended before the restart",
+    60053: "a node that took back a job that it had left did not know who else had it: an ack missed one",
+    200596: "a disk lost what it had been given: the node does not know any more where a job went, and an ack missed it",
+    200912: "a node short of memory could not know yet that the one that kept its job had died",
+    201704: "a broadcast ended a pause in the pass of the command that had set it",
+    201872: "a node that was asked twice to queue a job after its delay queued it at once",
 }
 """The same with `draw_journaled`."""
 FRESH_RUNS = 4

@@ -319,9 +319,13 @@ class Acknowledgement(Replication):
         self.tell_all(self.others(job.owners), WILL_QUEUE, job.id)
 
     def _tell_over(self, peer: Peer, job_id: bytes) -> None:
-        """A peer speaks of a job that is not known here: tell it when the job is over, the news may have missed it."""
+        """A peer speaks of a job that is not known here: tell it when the job is over, or who had it, the news may have missed it."""
         if self.done.holds(job_id):
             self.tell_ack(peer, SetAck, job_id, 0)
+            return
+        owners = self.owners_left(job_id)
+        if owners:
+            self.tell_ack(peer, Owners, job_id, owners)
 
     def owner_asks(self, peer: Peer, job_id: bytes) -> None:
         """A peer is about to queue the job: say so when this node has it."""

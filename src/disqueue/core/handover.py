@@ -13,6 +13,7 @@ from disqueue.core.delivery import LEAVING_TEXT
 from disqueue.core.federation import Federation
 from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELIVERED, HELD, QUEUED, WAIT_REPL, Job
 from disqueue.core.timers import Timed
+from disqueue.wire.frames import JobRecord
 from disqueue.wire.job_records import ENQUEUE, LEFT, Owners, Store
 
 if TYPE_CHECKING:
@@ -185,6 +186,13 @@ class Handover(Federation):
         """Forget a job. Owners that do not know all others go on counting on this node: it tells them when they ask."""
         self.tell_all(self.others(job.owners & known), LEFT, job.id)
         self.delete(job)
+
+    def job_from_record(self, peer: Peer, record: JobRecord) -> Job:
+        """Return a job that came from a peer; one that this node has left comes back with the owners that it had then."""
+        job = Federation.job_from_record(self, peer, record)
+        if self.left:
+            job.owners |= self.left.pop(job.id, 0)
+        return job
 
     def owners_left(self, job_id: bytes) -> int:
         """Return the owners that a job had when this node gave its copy up without telling all of them; 0: nothing is known."""

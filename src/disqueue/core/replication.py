@@ -520,8 +520,10 @@ class Replication(Peers):
         job = self.jobs.get(job_id)
         if job is None or job.state != ACTIVE or job.flags & (DELIVERED | HELD):
             return  # it was queued here already, because the order came late
+        if delay_ms > 0 and job.flags & DELAYED:
+            return  # it waits for its delay here, as it was told before
         job.flags &= ~ONCE_QUEUED
-        if delay_ms > 0 and not job.flags & DELAYED:
+        if delay_ms > 0:
             job.due_ms = self.now_ms + delay_ms
             self.set_delayed(job)
             self.arm(job)

@@ -22,6 +22,8 @@ ACK_RACE_MS = 1000
 """In a run without faults no job is handed out so long after its acknowledgement."""
 FORWARDED_MS = 20_000
 """A command that was passed on may take effect so much later, when a way was blocked."""
+PAUSES = (b"none", b"in", b"out", b"all")
+"""What PAUSE answers, by the state of the queue."""
 PAUSED_IN = (b"in", b"all")
 PAUSED_OUT = (b"out", b"all")
 
@@ -186,30 +188,31 @@ class Checker(Observer):
         if expired or evicted:
             return
         if was_acked:
-            self._check_collection(process, entry)
+            self._check_collection(process, entry, job)
         if not (entry.at_most_once and job.flags & LEASED):  # it leaves in a reply of this pass
             self._check_loss(process, entry)
         if not entry.holders and entry.ended_ms != NEVER_MS:
             self.figures.collected_ms.append(self.now_ms - entry.ended_ms)
 
-    def _check_collection(self, process: Process, entry: Entry) -> None:
+    def _check_collection(self, process: Process, entry: Entry, job: Job) -> None:
         """An acknowledgement is forgotten: nobody may be left who would hand the job out."""
         if entry.acked_on or entry.fast_ended or self.forgetful:
             return
-        if entry.memories_lost or self.now_ms >= entry.expires_ms:
+        if entry.memories_lost or entry.outdated or self.now_ms >= entry.expires_ms:
             return  # who knew of all owners may be gone, or has forgotten a job whose TTL had ended
-        unaware = [holder for holder in entry.holders if self._counts(process, holder, entry)]
+        unaware = [holder for holder in entry.holders if self._counts(process, holder, entry, job)]
         if unaware and all(process.members.find(holder.machine.node_id) is not None for holder in entry.known_to):
             names = ", ".join(holder.machine.name for holder in unaware)
             raise Violation("S10 ack kept", f"{process.machine.name} forgot the ack of {entry}, which {names} still has", entry)
 
-    def _counts(self, process: Process, holder: Process, entry: Entry) -> bool:
+    def _counts(self, process: Process, holder: Process, entry: Entry, forgotten: Job) -> bool:
         """Whether `process` has to mind that `holder` has the job without knowing of the ack."""
         job = holder.node.jobs.get(entry.id)
-        held = job is not None and job.flags & HELD  # it will be withdrawn
-        if holder in entry.revived:
+        peer = process.members.find(holder.machine.node_id)
+        if peer is None or (job is not None and job.flags & HELD):  # what is held will be withdrawn
             return False
-        return not held and process.members.find(holder.machine.node_id) is not None
+        # One that had left the job, and has it back from its journal, counts from when it has made itself heard.
+        return holder not in entry.revived or bool(forgotten.owners & ~forgotten.confirmed & peer.bit)
 
     def _check_loss(self, process: Process, entry: Entry) -> None:
         """A confirmed job that nobody has ended may not be forgotten by the last who has it."""
@@ -217,8 +220,8 @@ class Checker(Observer):
             return
         if entry.at_most_once and (entry.deliveries or entry.memories_lost or self.forgetful):
             return
-        if process.node.leaving and entry.memories_lost:
-            return  # it could not know yet that the other one has died
+        if (process.node.leaving or process.machine.maxmemory_bytes) and entry.memories_lost:
+            return  # one that keeps no copies could not know yet that the other one has died
         if any(one.node.jobs.get(entry.id) is not None for one in self.cluster.processes if one is not process):
             return  # the node that it was added to still looks for others to keep it
         raise Violation("S4 no loss", f"{process.machine.name} was the last to have {entry}, and forgot it", entry)
@@ -301,6 +304,11 @@ class Checker(Observer):
         if self.now_ms - self.broadcasts.get(queue.name, NEVER_MS - FORWARDED_MS) < FORWARDED_MS:
             self.pauses.pop((process, queue.name), None)
 
+    def _pause_answered(self, process: Process, name: bytes, reply: bytes) -> None:
+        queue = process.node.queues.get(name)
+        if PAUSES[0 if queue is None else queue.pause] == reply:  # otherwise a broadcast came in the same pass, behind the command
+            self.pauses[process, name] = (reply, self.now_ms)
+
     # -- replies
 
     def reply_left(self, connection: ClientConnection, request: Request | None, reply: Reply) -> None:
@@ -319,7 +327,7 @@ class Checker(Observer):
         elif name == b"WORKING" and isinstance(reply, int):
             self._working_answered(process, request)
         elif name == b"PAUSE" and isinstance(reply, bytes):
-            self.pauses[process, request.args[1]] = (reply, self.now_ms)
+            self._pause_answered(process, request.args[1], reply)
 
     def _add_answered(self, process: Process, request: Request, reply: Reply) -> None:
         entry = self.ledger.by_mark.get(request.args[2].partition(b" ")[0])

@@ -63,6 +63,8 @@ class Entry:
         """Processes that have had it."""
         self.revived: set[Process] = set()
         """Processes whose journal brought it back although it had been forgotten."""
+        self.outdated = False
+        """One of them does not know all that it knew then, because its disk was damaged or lost what was not synced."""
         self.taken = 0
         """How often a process took it into its memory."""
         self.memories_lost = 0

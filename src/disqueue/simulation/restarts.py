@@ -38,6 +38,8 @@ class Left:
     safe_ms: int = NEVER_MS
     """What was promised up to then is on the disk."""
     exact: bool = False
+    whole: bool = True
+    """The disk has kept all that was written to it."""
     window_ms: int = 0
     """How old the last fsync may be; 0: it may be any age, because the process stood still."""
     taken_ms: dict[Entry, int] = field(default_factory=dict)
@@ -82,7 +84,7 @@ class Restarts:
         if machine.lost_power:
             self._allow_for_power(process, left)
         if machine.disk_damaged:
-            left.exact, left.safe_ms = False, NEVER_MS
+            left.exact, left.whole, left.safe_ms = False, False, NEVER_MS
         machine.disk_damaged = machine.disk.misdirect_rate > 0
         machine.lost_power = False
         for job in process.node.jobs:
@@ -95,7 +97,7 @@ class Restarts:
         policy = process.machine.journal_policy
         if policy == "always":
             return
-        left.exact = False
+        left.exact = left.whole = False
         left.safe_ms = left.safe_ms - left.window_ms if policy == "everysec" and left.window_ms else NEVER_MS
 
     def _came_back(self, process: Process, left: Left, job: Job) -> None:
@@ -113,6 +115,7 @@ class Restarts:
             entry.memories_lost -= 1
         if state is None:  # the disk failed when the process was to write that it had forgotten the job
             entry.revived.add(process)
+            entry.outdated |= not left.whole
         entry.holders[process] = None
         entry.known_to[process] = None
         if job.state == ACKED:
