@@ -319,7 +319,7 @@ class Acknowledgement(Replication):
         self.tell_all(self.others(job.owners), WILL_QUEUE, job.id)
 
     def _tell_over(self, peer: Peer, job_id: bytes) -> None:
-        """A peer speaks of a job that is not known here: tell it when the job is over, or who had it, the news may have missed it."""
+        """A peer speaks of a job that is not known here: tell it that it is over, or who had it: it may have missed that."""
         if self.done.holds(job_id):
             self.tell_ack(peer, SetAck, job_id, 0)
             return

@@ -306,7 +306,7 @@ class Checker(Observer):
 
     def _pause_answered(self, process: Process, name: bytes, reply: bytes) -> None:
         queue = process.node.queues.get(name)
-        if PAUSES[0 if queue is None else queue.pause] == reply:  # otherwise a broadcast came in the same pass, behind the command
+        if PAUSES[0 if queue is None else queue.pause] == reply:  # otherwise a broadcast came behind it, in the same pass
             self.pauses[process, name] = (reply, self.now_ms)
 
     # -- replies
