@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from disqueue.core.job import ACKED, DELETED, HELD, LEASED, PLACEHOLDER, QUEUED, Job
+from disqueue.core.job import ACKED, DELAYED, DELETED, HELD, LEASED, ONCE_QUEUED, PLACEHOLDER, QUEUED, Job
+from disqueue.core.queue import PAUSE_NAMES
 from disqueue.simulation.ledger import NEVER_MS, OK, REFUSED, Delivery, Entry, Ledger, Violation
 from disqueue.simulation.observer import JournalPort, Observer
 from disqueue.simulation.replies import Reply, ReplyError
@@ -87,8 +88,12 @@ class Checker(Observer):
         """How long a way is at most; a job lives longer by that each time that a node takes it from another one."""
         self.pauses: dict[tuple[Process, bytes], tuple[bytes, int]] = {}
         """Queues whose pause state is known for certain, with the time since when."""
-        self.broadcasts: dict[bytes, int] = {}
-        """When the state of a queue was last told to all nodes: it may reach one of them much later."""
+        self.broadcasts: dict[tuple[bytes, bytes], int] = {}
+        """When a state of a queue was last told to all nodes: it may reach one of them much later."""
+        self._asked: dict[tuple[Process, bytes], bytes] = {}
+        """Pause states that a request of a process has just asked for."""
+        self._overruled: dict[tuple[Process, bytes], int] = {}
+        """When something else has changed a pause state: a reply of the same pass does not know of it."""
         self.waiters: dict[Process, dict[Request, None]] = {}
         self.served: list[tuple[Request, bytes]] = []
 
@@ -190,7 +195,7 @@ class Checker(Observer):
         if was_acked:
             self._check_collection(process, entry, job)
         if not (entry.at_most_once and job.flags & LEASED):  # it leaves in a reply of this pass
-            self._check_loss(process, entry)
+            self._check_loss(process, entry, job)
         if not entry.holders and entry.ended_ms != NEVER_MS:
             self.figures.collected_ms.append(self.now_ms - entry.ended_ms)
 
@@ -214,14 +219,17 @@ class Checker(Observer):
         # One that had left the job, and has it back from its journal, counts from when it has made itself heard.
         return holder not in entry.revived or bool(forgotten.owners & ~forgotten.confirmed & peer.bit)
 
-    def _check_loss(self, process: Process, entry: Entry) -> None:
+    def _check_loss(self, process: Process, entry: Entry, job: Job) -> None:
         """A confirmed job that nobody has ended may not be forgotten by the last who has it."""
         if entry.holders or entry.answer != OK or entry.ended_ms != NEVER_MS or self.now_ms >= entry.expires_ms:
             return
         if entry.at_most_once and (entry.deliveries or entry.memories_lost or self.forgetful):
             return
-        if (process.node.leaving or process.machine.maxmemory_bytes) and entry.memories_lost:
-            return  # one that keeps no copies could not know yet that the other one has died
+        if process.node.leaving and entry.memories_lost:
+            return  # it could not know yet that the other one has died
+        passed_on = process is entry.origin and not job.flags & (ONCE_QUEUED | DELAYED)
+        if passed_on and entry.memories_lost >= entry.copies:
+            return  # it never was one of those that were to keep it, and all of these have died since they said that they do
         if any(one.node.jobs.get(entry.id) is not None for one in self.cluster.processes if one is not process):
             return  # the node that it was added to still looks for others to keep it
         raise Violation("S4 no loss", f"{process.machine.name} was the last to have {entry}, and forgot it", entry)
@@ -290,24 +298,26 @@ class Checker(Observer):
             entry.dequeued |= name == b"DEQUEUE"
 
     def _pause_started(self, process: Process, request: Request) -> None:
-        queue = request.args[1]
-        everywhere = b"BCAST" in {arg.upper() for arg in request.args[2:]}
-        if everywhere:
-            self.broadcasts[queue] = self.now_ms
-        for known in list(self.pauses):
-            if known[1] == queue and (known[0] is process or everywhere):
-                del self.pauses[known]
+        key, state = (process, request.args[1]), request.args[2].lower()
+        if b"BCAST" in {arg.upper() for arg in request.args[2:]}:
+            self.broadcasts[request.args[1], state] = self.now_ms
+        self.pauses.pop(key, None)
+        self._asked[key] = state
 
     def pause_changed(self, process: Process, queue: Queue) -> None:
-        """A process has another pause state of a queue: asked for there, or a broadcast has reached it."""
-        self.note(process, f"pause of {queue.name.decode()} is {queue.pause}")
-        if self.now_ms - self.broadcasts.get(queue.name, NEVER_MS - FORWARDED_MS) < FORWARDED_MS:
-            self.pauses.pop((process, queue.name), None)
+        """A process has another pause state of a queue: asked for there, or a broadcast of that state has reached it."""
+        state = PAUSE_NAMES[queue.pause]
+        self.note(process, f"pause of {queue.name.decode()} is {state.decode()}")
+        if self._asked.pop((process, queue.name), b"") == state:
+            return
+        if self.now_ms - self.broadcasts.get((queue.name, state), NEVER_MS - FORWARDED_MS) < FORWARDED_MS:
+            self.pause_overruled(process, queue.name)
 
-    def _pause_answered(self, process: Process, name: bytes, reply: bytes) -> None:
-        queue = process.node.queues.get(name)
-        if PAUSES[0 if queue is None else queue.pause] == reply:  # otherwise a broadcast came behind it, in the same pass
-            self.pauses[process, name] = (reply, self.now_ms)
+    def pause_overruled(self, process: Process, name: bytes) -> None:
+        """The pause state of a queue is set by something else than the last request there."""
+        self.pauses.pop((process, name), None)
+        self._asked.pop((process, name), None)
+        self._overruled[process, name] = self.now_ms
 
     # -- replies
 
@@ -327,7 +337,9 @@ class Checker(Observer):
         elif name == b"WORKING" and isinstance(reply, int):
             self._working_answered(process, request)
         elif name == b"PAUSE" and isinstance(reply, bytes):
-            self._pause_answered(process, request.args[1], reply)
+            key = (process, request.args[1])
+            if self._overruled.get(key, NEVER_MS) < request.started_ms:
+                self.pauses[key] = (reply, self.now_ms)
 
     def _add_answered(self, process: Process, request: Request, reply: Reply) -> None:
         entry = self.ledger.by_mark.get(request.args[2].partition(b" ")[0])

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from disqueue.simulation.cluster import Cluster, Machine
     from disqueue.simulation.network import Endpoint
     from disqueue.simulation.options import Options
+    from disqueue.simulation.process import Process
     from disqueue.simulation.workload import Workload
 
 Damage = Generator[int, None, None]
@@ -72,8 +73,12 @@ class Faults:
     def unpause(self) -> None:
         """No queue is paused any more; a broadcast may still be on its way, so this is done again before the end."""
         for process in self.cluster.processes:
-            for queue in self.workload.queues:
-                process.post(lambda node=process.node, name=queue: node.set_pause(name, 0, False))  # type: ignore[misc]
+            process.post(lambda process=process: self._unpause(process))  # type: ignore[misc]
+
+    def _unpause(self, process: Process) -> None:
+        for queue in self.workload.queues:
+            process.node.set_pause(queue, 0, False)
+            self.cluster.observer.pause_overruled(process, queue)
 
     # -- the network
 

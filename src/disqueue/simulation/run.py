@@ -107,7 +107,6 @@ class Run:
     def _liveness(self) -> None:
         self.workload.stopping = True
         self.faults.heal()
-        self.checker.pauses.clear()
         self._await_membership()
         self._await(FINISH_MS, lambda: self.workload.finished, "L1 answers", "the clients do not come to an end")
         self._drain()
@@ -172,7 +171,6 @@ class Run:
         workload, machines = self.workload, self.cluster.machines
         workload.stopping = False
         self.faults.unpause()
-        self.checker.pauses.clear()
         clients = [workload.add_client(f"drain {machine.name}") for machine in machines]
         for index, client in enumerate(clients):
             client.run(workload.drain(client, index))
