@@ -43,6 +43,8 @@ FOUND = {
     102430: "a WORKING on another node left two leases that ended at the same time: both queued the job",
     104124: "a node that had acknowledged a job without knowing it took a copy that came late",
     104496: "a node that left said so to an owner that did not know where the job had gone",
+    201118: "a node short of memory passed a job on, and the only node that was to keep it lost power: no fault, that was all of it",
+    201486: "a queue was paused while its node stood still, and unpaused by the end of all faults in the same pass",
     108: "refused copies were sent again at once, to all, for ever: a storm",
 }
 """Seeds that showed a fault of the core, and which."""
@@ -99,6 +101,13 @@ def test_the_order_of_hashes_does_not_matter() -> None:
         done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
         digests.add(done.stdout)
     assert len(digests) == 1
+
+
+def test_plain_and_compiled_modules_run_a_seed_alike() -> None:
+    program = "from disqueue.simulation.run import run_seed; print(run_seed(106).digest)"
+    environment = {**os.environ, "DISQUEUE_PURE": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == run_seed(106).digest
 
 
 def test_different_seeds_differ() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 import struct
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from disqueue import __version__
-from disqueue._twins import build_info
 from disqueue.commands.arguments import SYNTAX_ERROR
 from disqueue.commands.table import Command
 from disqueue.core.client import NOT_BLOCKED, Client
@@ -23,17 +21,15 @@ Fields = Iterable[tuple[str, object]]
 def _server(broker: Broker) -> Fields:
     facts = broker.server.facts()
     uptime_s = max(0, broker.node.now_ms - broker.started_ms) // 1000
-    build = build_info()
-    system = platform.uname()
     return (
         ("disque_version", __version__),
         ("disque_git_sha1", "00000000"),
         ("disque_git_dirty", 0),
-        ("disque_build_id", build.form),
-        ("os", f"{system.system} {system.release} {system.machine}"),
+        ("disque_build_id", facts.platform.build_form),
+        ("os", facts.platform.system),
         ("arch_bits", struct.calcsize("P") * 8),
         ("multiplexing_api", facts.event_loop),
-        ("gcc_version", platform.python_compiler()),
+        ("gcc_version", facts.platform.compiler),
         ("process_id", facts.process_id),
         ("run_id", broker.run_id.decode()),
         ("tcp_port", facts.tcp_port),
@@ -43,9 +39,9 @@ def _server(broker: Broker) -> Fields:
         ("executable", facts.executable),
         ("config_file", broker.configuration.path),
         ("disqueue_version", __version__),
-        ("python_version", platform.python_version()),
+        ("python_version", facts.platform.python_version),
         ("python_implementation", sys.implementation.name),
-        ("build", build.form),
+        ("build", facts.platform.build_form),
         ("node_id", broker.node.node_id.decode()),
     )
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
+
+from disqueue._twins import build_info
 
 if TYPE_CHECKING:
     from disqueue.core.client import Client
@@ -21,9 +25,28 @@ class Clock(Protocol):
 
 
 @dataclass(frozen=True)
+class PlatformFacts:
+    """What INFO says of the machine and of this installation. The simulator has its own, so that seeds repeat anywhere."""
+
+    system: str
+    compiler: str
+    python_version: str
+    build_form: str
+
+
+@cache
+def this_platform() -> PlatformFacts:
+    """Return the facts of where this process runs."""
+    system = platform.uname()
+    name = f"{system.system} {system.release} {system.machine}"
+    return PlatformFacts(name, platform.python_compiler(), platform.python_version(), build_info().form)
+
+
+@dataclass(frozen=True)
 class ProcessFacts:
     """What INFO says of the process."""
 
+    platform: PlatformFacts = field(default_factory=this_platform)
     process_id: int = 0
     executable: str = ""
     event_loop: str = "none"

@@ -221,7 +221,7 @@ class Federation(Forwarding):
             peers = [peer for peer in demand.wanted_by if peer.link_up and not (wanted_here and peer not in demand.waiting)]
             if not peers:
                 return
-            share = max(1, -(-queue.jobs.count // len(peers)))
+            share = max(1, (queue.jobs.count + len(peers) - 1) // len(peers))
             before = queue.jobs.count
             for peer in peers:
                 credit = demand.wanted_by.pop(peer)

@@ -167,7 +167,7 @@ class Node(Handover):
             (b"queue", job.queue.name if job.queue is not None else None),
             (b"state", STATE_NAMES[job.state]),
             (b"repl", job.replicate if known else 0),
-            (b"ttl", max(0, -(-(job.expires_ms - self.now_ms) // 1000))),
+            (b"ttl", max(0, (job.expires_ms - self.now_ms + 999) // 1000)),
             (b"ctime", job.ctime_ns),
             (b"delay", job.delay_s),
             (b"retry", job.retry_s),

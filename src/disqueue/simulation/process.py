@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from disqueue.commands.broker import Broker
-from disqueue.commands.ports import DetachedServer
+from disqueue.commands.ports import DetachedServer, PlatformFacts, ProcessFacts
 from disqueue.config.configuration import Configuration
 from disqueue.core.client import Client
 from disqueue.core.links import Bus, BusSettings, Link
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 CLIENT_PORT = 7711
 BUS_PORT = 17711
+
+
+NOWHERE = PlatformFacts("simulated", "none", "3", "simulated")
+"""Replies are in the digest of a run, and that is the same on every machine, compiled or not."""
 
 
 class ProcessClock:
@@ -56,6 +60,9 @@ class SimulatedServer(DetachedServer):
     def __init__(self, process: Process) -> None:
         super().__init__()
         self._process = process
+
+    def facts(self) -> ProcessFacts:
+        return ProcessFacts(platform=NOWHERE)
 
     def clients(self) -> Iterable[Client]:
         return [connection.client for connection in self._process.connections]
