@@ -23,7 +23,6 @@ ACK_RACE_MS = 1000
 """In a run without faults no job is handed out so long after its acknowledgement."""
 FORWARDED_MS = 20_000
 """A command that was passed on may take effect so much later, when a way was blocked."""
-"""What PAUSE answers, by the state of the queue."""
 PAUSED_IN = (b"in", b"all")
 PAUSED_OUT = (b"out", b"all")
 
