@@ -12,7 +12,7 @@ from crc32c import crc32c
 from disqueue.core.job import ACTIVE, new_job
 from disqueue.journal.errors import JournalError
 from disqueue.journal.manifest import MANIFEST, segment_name
-from disqueue.journal.writer import UNSYNCED_BYTES_MAX
+from disqueue.journal.writer import UNSYNCED_BYTES_MAX, UNSYNCED_BYTES_SOON
 from disqueue.simulation.disk import SimulatedDisk
 from tests.journal.histories import lasting, random_history
 from tests.journal.support import Server, new_server
@@ -164,6 +164,20 @@ def test_fsync_runs_beside_the_loop_and_once_a_second() -> None:
         server.run_pass(100)
         server.executor.wait()
     assert 3 <= server.disk.syncs - before <= 5
+
+
+@pytest.mark.parametrize("policy", ["everysec", "no"])
+def test_much_at_once_is_forced_to_the_disk_before_the_second_is_over(policy: str) -> None:
+    server = new_server(policy=policy)
+    server.run_pass(5000)
+    server.add()
+    server.run_pass(5000)
+    before = server.disk.syncs
+    server.add(body=bytes(UNSYNCED_BYTES_SOON))
+    server.run_pass(10)
+    server.add()
+    server.run_pass(10)
+    assert server.disk.syncs == before + 1
 
 
 def test_segments_go_on_when_the_next_one_cannot_be_made() -> None:

@@ -46,19 +46,19 @@ class Growth(Row):
         with peer.nodes() as few, peer.nodes() as many:
             base, growing = _Queue(peer, few, work), _Queue(peer, many, work)
             base.fill(BASE, context)
+            few_costs: list[float] = []
             for level in LEVELS:
                 held = min(level, context.sizes.most_held)
                 growing.fill(held, context)
-                costs, ratios = [], []
+                many_costs = []
                 for _ in range(TURNS):
-                    first, second = base.cycle(context), growing.cycle(context)
-                    costs.append(second)
-                    ratios.append(second / first)
-                if level == LEVELS[0]:
-                    yield Figure(_cost(BASE), "us a job", first)
+                    few_costs.append(base.cycle(context))
+                    many_costs.append(growing.cycle(context))
                 remark = f"{held:,} were held" if held < level else ""
-                yield Figure(_cost(level), "us a job", statistics.median(costs), remark)
-                yield Figure(_ratio(level), "times", statistics.median(ratios), remark)
+                ratio = statistics.median(many_costs) / statistics.median(few_costs[-TURNS:])
+                yield Figure(_cost(level), "us a job", statistics.median(many_costs), remark)
+                yield Figure(_ratio(level), "times", ratio, remark)
+            yield Figure(_cost(BASE), "us a job", statistics.median(few_costs))
 
 
 class _Queue:

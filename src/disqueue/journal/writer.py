@@ -36,8 +36,8 @@ POLICIES = (ALWAYS, EVERYSEC, NO)
 SYNC_MS = 1000
 UNSYNCED_BYTES_MAX = 64 << 20
 """What may wait for the disk, in memory too, before more adds are refused: seconds of a fast disk, a minute of a slow one."""
-UNSYNCED_BYTES_NO = 16 << 20
-"""Without a policy the disk is still asked after this much, so that memory and the loss have a bound."""
+UNSYNCED_BYTES_SOON = 16 << 20
+"""The disk is asked after this much whatever the policy: what waits has a bound, and a disk that keeps up is never behind."""
 RETRY_MS = 100
 RETRY_MS_MAX = 1000
 
@@ -182,9 +182,9 @@ class Writer:
             self._sync_elsewhere()
 
     def _sync_due(self) -> bool:
-        if self.policy == EVERYSEC:
-            return self.now_ms - self.synced_ms >= SYNC_MS
-        return self.unsynced_bytes >= UNSYNCED_BYTES_NO
+        if self.unsynced_bytes >= UNSYNCED_BYTES_SOON:
+            return True
+        return self.policy == EVERYSEC and self.now_ms - self.synced_ms >= SYNC_MS
 
     def sync_soon(self) -> None:
         """Force what is written to the disk now, whatever the policy, without waiting for it."""
