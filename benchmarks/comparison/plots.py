@@ -81,7 +81,7 @@ def _lines(axes: Any, figure: Any, one: RowResults, plot: Plot, works: Sequence[
         points = [
             (int(work.split()[0].replace(",", "")), value) for work in works if (value := one.median(work, name)) is not None
         ]
-        axes.plot(*zip(*points, strict=True), marker="o", label=name)
+        axes.plot(*zip(*sorted(points), strict=True), marker="o", label=name)
     axes.set_xscale("log")
     axes.set_ylim(bottom=0)
     axes.set_xlabel("jobs held")
