@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from disqueue.core.job import WAIT_REPL
-from disqueue.wire.job_records import Store
+from disqueue.core.job import WAIT_REPL, Job
+from disqueue.simulation.observer import JournalPort
+from disqueue.wire.job_records import QUEUED_DELIVERY, Store
 
 from .nodes import Nodes, OneNode
 
@@ -245,3 +246,25 @@ def test_above_three_quarters_of_the_memory_others_keep_the_jobs() -> None:
     job = a.add("q", "RETRY", 0, "DELAY", 2)
     assert nodes[1].get("q") == [job]
     assert a.ask("ADDJOB", "q", "x", 0, "REPLICATE", 4).startswith("NOREPL ")
+
+
+def test_the_journal_hears_of_a_job_when_its_copies_are_made() -> None:
+    """Not before: it does not hear of the end of one that fails."""
+    nodes = Nodes(3)
+    a, b, c = nodes
+    for one in (b, c):
+        one.machine.process.pause(True)
+    heard: list[bytes] = []
+
+    class Watch(JournalPort):
+        def job_changed(self, job: Job) -> None:
+            heard.append(job.id)
+
+    a.node.journal = Watch()
+    caller = a.caller()
+    caller.send("ADDJOB", "q", "x", 300, "REPLICATE", 3)
+    nodes.wait(10)
+    (job,) = a.node.jobs
+    a.node.owner_queued(a.node.members.find(b.id), job.id, QUEUED_DELIVERY)
+    assert job.deliveries == 1
+    assert heard == []

@@ -444,7 +444,7 @@ class Acknowledgement(Replication):
             self.count_nack(job)
         elif flags & QUEUED_DELIVERY and job.deliveries < 0xFFFF:
             job.deliveries += 1
-        if self.journal is not None:
+        if self.journal is not None and job.state != WAIT_REPL:
             self.journal.job_changed(job)
 
     def _peer_wins(self, peer: Peer, job_id: bytes) -> bool:

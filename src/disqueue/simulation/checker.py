@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from disqueue.core.job import ACKED, DELAYED, DELETED, HELD, LEASED, ONCE_QUEUED, PLACEHOLDER, QUEUED, Job
 from disqueue.core.queue import PAUSE_NAMES
-from disqueue.simulation.ledger import NEVER_MS, OK, REFUSED, Delivery, Entry, Ledger, Violation
+from disqueue.simulation.ledger import NEVER_MS, OK, REFUSED, UNKNOWN, Delivery, Entry, Ledger, Violation
 from disqueue.simulation.observer import JournalPort, Observer
 from disqueue.simulation.replies import Reply, ReplyError
 from disqueue.simulation.restarts import Restarts
@@ -240,7 +240,7 @@ class Checker(Observer):
         self.waiters.pop(process, None)
         for entry in self.ledger.by_mark.values():
             if process not in entry.holders:
-                passing = entry.asynchronous and process is entry.origin
+                passing = process is entry.origin and (entry.asynchronous or entry.answer == UNKNOWN)
                 passing = passing or (entry.at_most_once and process in entry.known_to)
                 entry.memories_lost += passing  # what it knew of a job on its way is lost as well
                 continue

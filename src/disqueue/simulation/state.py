@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from disqueue.core.client import BLOCKED_GETJOB, NOT_BLOCKED
 from disqueue.core.ids import is_at_least_once
 from disqueue.core.job import ACKED, ACTIVE, DELAYED, GONE, PLACEHOLDER, QUEUED, WAIT_REPL, Job
 from disqueue.core.registry import JOB_BYTES, QUEUE_BYTES
+from disqueue.journal.recorder import GONE as FORGOTTEN
+from disqueue.journal.runtime import ON
 from disqueue.simulation.ledger import Violation
 
 if TYPE_CHECKING:
     from disqueue.core.node import Node
+    from disqueue.journal.runtime import JournalRuntime
     from disqueue.simulation.cluster import Cluster
     from disqueue.simulation.ledger import Entry
     from disqueue.simulation.process import Process
@@ -34,6 +38,8 @@ def check_process(process: Process) -> None:
     _check_timers(name, process, jobs)
     for job in jobs:
         _check_job(name, node, job)
+    if process.journal is not None and process.journal.runtime.state == ON:
+        _check_segments(name, process.journal.runtime, jobs)
 
 
 def _compare(name: str, what: str, found: int, said: int) -> None:
@@ -105,6 +111,16 @@ def _check_job(name: str, node: Node, job: Job) -> None:
         raise Violation(TABLES, f"{name}: {text} waits for copies, and nobody waits for it")
     if job.state == ACTIVE and job.expires_ms + 5000 < node.now_ms:
         raise Violation("S11 ttl", f"{name} keeps {text} after its TTL")
+
+
+def _check_segments(name: str, runtime: JournalRuntime, jobs: list[Job]) -> None:
+    """What the table of segments says to be needed is needed by a job that is there, or whose end is still to be written."""
+    gone = [job for job in runtime.recorder.changed if job.journal_flags & FORGOTTEN]
+    whole = Counter(job.journal_segment for job in (*jobs, *gone))
+    changes = Counter(job.journal_state for job in (*jobs, *gone))
+    for number, segment in runtime.table.by_number.items():
+        _compare(name, f"jobs in its journal's segment {number}", whole[number], segment.jobs)
+        _compare(name, f"changes of jobs in its journal's segment {number}", changes[number], segment.states)
 
 
 def describe_holders(cluster: Cluster, entry: Entry) -> list[str]:
