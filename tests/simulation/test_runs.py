@@ -62,7 +62,7 @@ FOUND_WITH_JOURNALS = {
     200912: "a node short of memory could not know yet that the one that kept its job had died",
     201704: "a broadcast ended a pause in the pass of the command that had set it",
     201872: "a node that was asked twice to queue a job after its delay queued it at once",
-    500166: "a job whose copies were missing was written to the journal, which never heard of its end; who had copies died with it",
+    500166: "a job whose copies were missing was written to the journal, without its end; who had copies died with it",
 }
 """The same with `draw_journaled`."""
 FRESH_RUNS = 4
