@@ -170,6 +170,19 @@ def test_the_query_buffer_limit_counts_the_arguments_of_a_request(twin: ModuleTy
     assert drive(twin, [b"x" * 1001], small).fault == text
 
 
+@pytest.mark.parametrize(
+    "tail",
+    [b"$3\r", b"$3\r\nab", b"$3\r\nabc", b"$3\r\nabc\r", b"$03\r\nabc\r\n", b"$3\rxabc\r\n", b"$1234567890\r\n", b"$-1\r\n"],
+)
+def test_unusual_arguments_behind_usual_ones(twin: ModuleType, tail: bytes) -> None:
+    stream = b"*3\r\n$1\r\nA\r\n$0\r\n\r\n" + tail
+    whole = drive(twin, [stream])
+    assert whole == drive(twin, [stream[place : place + 1] for place in range(len(stream))])
+    assert whole.requests == []
+    if whole.fault is None:
+        assert drive(twin, [stream, b"$3\r\nabc\r\n"[len(tail) :]]).requests == [[b"A", b"", b"abc"]]
+
+
 def test_a_request_is_a_list_of_its_own(twin: ModuleType) -> None:
     parser = twin.RequestParser()
     parser.feed(request(b"A", b"B") * 2)

@@ -30,6 +30,7 @@ cdef class RequestParser:
     cdef list parse(self)
     cdef bint begin_request(self) except -1
     cdef bint receive_arguments(self) except -1
+    cdef int take_usual_arguments(self) except -1
     cdef bint begin_argument(self) except -1
     cdef bint receive_large(self) except -1
     cdef int begin_large(self, Py_ssize_t available) except -1

@@ -58,6 +58,9 @@ cdef enum:
     TOO_LONG = -4
     # More digits than this are beyond every limit, and this many fit in 64 bits.
     MAX_DIGITS = 18
+    # The header of a body of up to 9 digits; longer ones are rare. And the least that an argument can be: $0 and two line ends.
+    USUAL_HEADER_BYTES = 12
+    SHORTEST_ARGUMENT_BYTES = 6
     # The least room that is offered to a read.
     MIN_READ_BYTES = 16384
     # A rest of input up to this size gets memory of its own, so that a slow client does not hold a read block.

@@ -133,6 +133,8 @@ cdef class RequestParser:
         """Take the arguments that are there; True if the request is complete."""
         cdef Py_ssize_t length, available
         cdef const char* payload
+        if self.body_bytes < 0 and self.count <= PREPARED_ARGUMENTS and self.max_line_bytes >= USUAL_HEADER_BYTES:
+            self.take_usual_arguments()
         while self.filled < self.count:
             if self.body_bytes < 0 and not self.begin_argument():
                 return False
@@ -154,6 +156,43 @@ cdef class RequestParser:
             if not self.receive_large():
                 return False
         return True
+
+    cdef int take_usual_arguments(self) except -1:
+        """Take the arguments that are whole and in order, quickly; any other is left to the careful way."""
+        cdef const char* data = bytes_data(self.block)
+        cdef const char* place
+        cdef const char* stop = data + self.end
+        cdef Py_ssize_t length, longest
+        cdef uint32_t digit
+        while self.filled < self.count:
+            place = data + self.start
+            if stop - place < SHORTEST_ARGUMENT_BYTES or place[0] != DOLLAR:
+                return 0
+            length = <uint32_t><uint8_t>place[1] - ZERO
+            if length > 9 or (length == 0 and place[2] != CR):
+                return 0
+            place += 2
+            # At most 9 digits, and a byte that is none ends the number before the input does.
+            while place[0] != CR:
+                digit = <uint32_t><uint8_t>place[0] - ZERO
+                if digit > 9 or length >= 100_000_000:
+                    return 0
+                length = length * 10 + digit
+                place += 1
+                if place >= stop:
+                    return 0
+            longest = min(self.max_bulk_bytes, self.max_query_buffer_bytes - self.request_bytes - _ARGUMENT_OVERHEAD_BYTES)
+            if length > longest or stop - place < length + 4 or place[1] != LF:
+                return 0
+            place += 2
+            if place[length] != CR or place[length + 1] != LF:
+                return 0
+            set_item(self.arguments, self.filled, make_argument(place, length))
+            self.start = place + length + 2 - data
+            self.filled += 1
+            self.request_bytes += length + _ARGUMENT_OVERHEAD_BYTES
+            self.scanned = 0
+        return 0
 
     cdef bint begin_argument(self) except -1:
         """Take the head of an argument; False if it is not there yet."""
