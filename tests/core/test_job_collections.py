@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from disqueue.core.ids import JobIds, id_ttl_minutes, is_at_least_once, is_valid_id
 from disqueue.core.job import Job, new_job
+from disqueue.core.job import make_job as make_job_with_id
 from disqueue.core.job_list import BLOCK_JOBS, JobList
+from disqueue.core.job_replies import reply_id, reply_job
 from disqueue.core.job_table import JobTable, scan_position
+from disqueue.core.queue import Queue
+from disqueue.wire.resp import ReplyWriter
 
 
 def make_job(order: int, number: int = 0) -> Job:
@@ -160,3 +166,44 @@ def test_what_is_no_id() -> None:
 def test_a_node_id_must_be_whole() -> None:
     with pytest.raises(ValueError, match="40 characters"):
         JobIds(b"short", lambda length: bytes(length))
+
+
+def test_the_random_part_is_the_base64_of_what_was_drawn() -> None:
+    drawn = bytes(range(256)) * 18
+    ids = JobIds(b"a" * 40, lambda length: drawn[:length])
+    made = [ids.make(60, 1) for _ in range(256)]
+    assert b"".join(job_id[11:35] for job_id in made) == b64encode(drawn)
+
+
+def test_an_id_is_never_made_of_less_than_was_asked_for() -> None:
+    ids = JobIds(b"a" * 40, lambda length: b"x" * 17)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="4608 bytes"):
+            ids.make(60, 1)
+
+
+def test_a_job_made_with_its_id_is_like_one_that_is_given_it() -> None:
+    first, second = (JobIds(b"a" * 40, lambda length: bytes(length)) for _ in range(2))
+    job, other = make_job_with_id(first, 3600, 60, None, b"body", 7), new_job(second.make(3600, 60), None, b"body", 7)  # type: ignore[arg-type]
+    assert (job.id, job.body, job.ctime_ns, job.order_ns) == (other.id, other.body, other.ctime_ns, other.order_ns)
+    assert (job.ttl_s, job.retry_s) == (3600, 60)
+    table = JobTable()
+    table.add(job)
+    assert table.get(other.id) is job
+
+
+@pytest.mark.parametrize("with_counters", [False, True])
+@given(name=st.binary(max_size=300), body=st.binary(max_size=2000), counters=st.tuples(*[st.integers(0, 65535)] * 2))
+def test_a_job_is_written_as_the_writer_would(with_counters: bool, name: bytes, body: bytes, counters: tuple[int, int]) -> None:
+    job = new_job(b"D-00000000-%024d-05a1" % 1, Queue(name, 0), body, 0)
+    job.nacks, job.deliveries = counters
+    written, expected = ReplyWriter(), ReplyWriter()
+    for _ in range(3):
+        reply_id(written, job)
+        reply_job(written, job, with_counters)
+        expected.status(job.id)
+        if with_counters:
+            expected.job_with_counters(name, job.id, body, *counters)
+        else:
+            expected.job(name, job.id, body)
+    assert written.take() == expected.take()

@@ -1,6 +1,7 @@
 cimport cython
 from disqueue.core.client cimport Client
 from disqueue.core.job cimport Job
+from disqueue.core.job_replies cimport reply_job
 from disqueue.core.queue cimport Queue
 from disqueue.core.scheduler cimport Scheduler
 from disqueue.core.timers cimport Timed
@@ -17,6 +18,8 @@ cdef class Delivery(Scheduler):
 
     cpdef init_delivery(self)
     cpdef get_jobs(self, Client client, list names, long long count, long long timeout_ms, bint nohang, bint with_counters)
+    @cython.locals(queue=Queue, job=Job, reply=ReplyWriter)
+    cpdef bint get_first(self, Client client, bytes name, bint with_counters) except -1
     @cython.locals(queue=Queue, ready=list)
     cpdef serve_ready(self)
     cpdef serve_peers(self, Queue queue)
@@ -34,7 +37,7 @@ cdef class Delivery(Scheduler):
     cdef _collect(self, list names, long long count, list jobs)
     @cython.locals(job=Job, body_bytes="long long")
     cdef _collect_one(self, Queue queue, long long count, list jobs)
-    @cython.locals(job=Job, queue=Queue, reply=ReplyWriter)
+    @cython.locals(job=Job, reply=ReplyWriter)
     cdef _reply_jobs(self, Client client, list jobs, bint with_counters)
     @cython.locals(queue=Queue)
     cdef _wait(self, Client client, list names, long long timeout_ms)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from disqueue.core.client import BLOCKED_GETJOB, NOT_BLOCKED, Client
 from disqueue.core.job import Job
+from disqueue.core.job_replies import reply_job
 from disqueue.core.queue import PAUSED_OUT, Queue
 from disqueue.core.scheduler import Scheduler
 from disqueue.core.timers import NEVER_MS, Timed
+
+if TYPE_CHECKING:
+    from disqueue.wire.resp import ReplyWriter
 
 LEAVING_TEXT = b"LEAVING This node is leaving the cluster, please connect to a different one"
 
@@ -58,6 +63,22 @@ class Delivery(Scheduler):
             client.wanted_jobs = count
             client.with_counters = with_counters
             self._wait(client, names, timeout_ms)
+
+    def get_first(self, client: Client, name: bytes, with_counters: bool) -> bool:
+        """Reply with the first job of one queue, as `get_jobs` would; tell whether there was one: else nothing is done."""
+        if self.ready_queues:
+            self.serve_ready()
+        queue = self.queues.get(name)
+        if queue is None or queue.jobs.count == 0 or queue.pause & PAUSED_OUT:
+            return False
+        job = self.take_first(queue)
+        if job is None:
+            return False
+        self.start_lease(job)
+        reply: ReplyWriter = client.reply
+        reply.array(1)
+        reply_job(reply, job, with_counters)
+        return True
 
     def serve_ready(self) -> None:
         """Give the jobs that have come to those who wait for them: clients of this node first, then peers."""
@@ -185,14 +206,10 @@ class Delivery(Scheduler):
             body_bytes += len(job.body)
 
     def _reply_jobs(self, client: Client, jobs: list[Job], with_counters: bool) -> None:
-        reply = client.reply
+        reply: ReplyWriter = client.reply
         reply.array(len(jobs))
         for job in jobs:
-            queue: Queue = job.queue
-            if with_counters:
-                reply.job_with_counters(queue.name, job.id, job.body, job.nacks, job.deliveries)
-            else:
-                reply.job(queue.name, job.id, job.body)
+            reply_job(reply, job, with_counters)
 
     def _wait(self, client: Client, names: list[bytes], timeout_ms: int) -> None:
         queues: list[Queue] = []

@@ -32,6 +32,7 @@ FASTACK = 7
 VERBS = frozenset((ACKJOB, NACK, ENQUEUE, DEQUEUE, WORKING, DELJOB, FASTACK))
 ENDINGS = frozenset((ACKJOB, DELJOB, FASTACK))
 _ACKJOB, _NACK, _ENQUEUE, _DEQUEUE, _WORKING, _DELJOB = ACKJOB, NACK, ENQUEUE, DEQUEUE, WORKING, DELJOB
+_MAX_BATCH = MAX_BATCH
 
 UNKNOWN = -1
 WORKING_TOO_LATE = 0
@@ -78,14 +79,16 @@ class Forwarding(Acknowledgement):
 
     # -- commands of clients
 
-    def id_command(self, client: Client, verb: int, ids: list[bytes]) -> None:
-        """Do a command that counts jobs, here or where the jobs are; reply with the count."""
-        if len(ids) > MAX_BATCH and self.members.peers:
-            client.reply.error(b"ERR %d job ids are too many for one command, the limit is %d" % (len(ids), MAX_BATCH))
+    def id_command(self, client: Client, verb: int, ids: list[bytes], first: int = 0) -> None:
+        """Do a command that counts jobs, here or where the jobs are; reply with the count. The ids begin at place `first`."""
+        count = len(ids)
+        if count - first > _MAX_BATCH and self.members.peers:
+            client.reply.error(b"ERR %d job ids are too many for one command, the limit is %d" % (count - first, MAX_BATCH))
             return
         total = 0
         unknown: list[bytes] | None = None
-        for job_id in ids:
+        for index in range(first, count):
+            job_id = ids[index]
             job = self.jobs.get(job_id)
             if job is not None and not job.flags & (PLACEHOLDER | DELETED):
                 total += self.apply(verb, job)

@@ -15,6 +15,7 @@ RANDOM_BYTES = 18
 RANDOM_TEXT_BYTES = 24
 BLOCK_IDS = 256
 """Ids whose random part is drawn at once: one system call for 256 jobs, 6 KiB kept."""
+BLOCK_BYTES = RANDOM_BYTES * BLOCK_IDS
 MAX_TTL_MINUTES = 0xFFFF
 DASH = 45
 RANDOM_START = 11
@@ -34,8 +35,11 @@ class JobIds:
     def make(self, ttl_s: int, retry_s: int) -> bytes:
         """Return a new id for a job that lives `ttl_s` seconds."""
         offset = self.offset
-        if offset >= len(self.block):
-            self.block = b2a_base64(self.entropy(RANDOM_BYTES * BLOCK_IDS), newline=False)
+        if offset + RANDOM_TEXT_BYTES > len(self.block):
+            drawn = self.entropy(BLOCK_BYTES)
+            if len(drawn) != BLOCK_BYTES:
+                raise ValueError(f"entropy must give the {BLOCK_BYTES} bytes that it is asked for, not {len(drawn)}")
+            self.block = b2a_base64(drawn, newline=False)
             offset = 0
         self.offset = offset + RANDOM_TEXT_BYTES
         random_text = self.block[offset : offset + RANDOM_TEXT_BYTES]

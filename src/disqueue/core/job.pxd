@@ -1,3 +1,4 @@
+from disqueue.core.ids cimport JobIds
 from disqueue.core.timers cimport Timed
 
 
@@ -28,4 +29,5 @@ cdef class Job(Timed):
 
 cdef unsigned int hash_of_id(const char* text) noexcept
 cpdef Job new_job(bytes job_id, object queue, bytes body, long long ctime_ns)
+cpdef Job make_job(JobIds ids, long long ttl_s, long long retry_s, object queue, bytes body, long long ctime_ns)
 cpdef bint is_before(Job job, Job other)

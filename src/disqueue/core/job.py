@@ -27,6 +27,7 @@ from disqueue.core.timers import Timed
 
 if TYPE_CHECKING:
     from disqueue.core.copying import Copying
+    from disqueue.core.ids import JobIds
     from disqueue.core.queue import Queue
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "WAIT_REPL",
     "Job",
     "is_before",
+    "make_job",
     "new_job",
 ]
 
@@ -97,6 +99,14 @@ def new_job(job_id: bytes, queue: Queue | None, body: bytes, ctime_ns: int) -> J
     job.body = body
     job.ctime_ns = ctime_ns
     job.order_ns = ctime_ns
+    return job
+
+
+def make_job(ids: JobIds, ttl_s: int, retry_s: int, queue: Queue, body: bytes, ctime_ns: int) -> Job:
+    """Return a job with a new id; the caller fills in the rest."""
+    job = new_job(ids.make(ttl_s, retry_s), queue, body, ctime_ns)
+    job.ttl_s = ttl_s
+    job.retry_s = retry_s
     return job
 
 

@@ -10,6 +10,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memcpy
 
+from disqueue.core.ids cimport JobIds
 from disqueue.core.job_state import *
 
 
@@ -53,6 +54,20 @@ cpdef Job new_job(bytes job_id, object queue, bytes body, long long ctime_ns):
     job.id_hash = hash_of_id(job.id_text)
     job.queue = queue
     job.body = body
+    job.ctime_ns = ctime_ns
+    job.order_ns = ctime_ns
+    return job
+
+
+cpdef Job make_job(JobIds ids, long long ttl_s, long long retry_s, object queue, bytes body, long long ctime_ns):
+    """Return a job with a new id, which is written in its place; the caller fills in the rest."""
+    cdef Job job = Job.__new__(Job)
+    ids.write(job.id_text, ttl_s, retry_s)
+    job.id_hash = hash_of_id(job.id_text)
+    job.queue = queue
+    job.body = body
+    job.ttl_s = ttl_s
+    job.retry_s = retry_s
     job.ctime_ns = ctime_ns
     job.order_ns = ctime_ns
     return job

@@ -2,7 +2,8 @@ cimport cython
 from disqueue.core.client cimport Answer, Client
 from disqueue.core.copying cimport Copying
 from disqueue.core.ids cimport JobIds
-from disqueue.core.job cimport Job, new_job
+from disqueue.core.job cimport Job, make_job, new_job
+from disqueue.core.job_replies cimport reply_id
 from disqueue.core.peer cimport Peer
 from disqueue.core.peers cimport Peers
 from disqueue.core.queue cimport Queue

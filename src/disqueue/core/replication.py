@@ -16,8 +16,10 @@ from disqueue.core.job import (
     ONCE_QUEUED,
     WAIT_REPL,
     Job,
+    make_job,
     new_job,
 )
+from disqueue.core.job_replies import reply_id
 from disqueue.core.peers import Peers
 from disqueue.core.queue import PAUSED_IN, Queue
 from disqueue.core.recent import RecentIds
@@ -104,9 +106,7 @@ class Replication(Peers):
                 return
         else:
             queue = self.queue_named(name)
-        job = new_job(self.ids.make(ttl_s, retry_s), queue, body, self.next_ctime_ns())
-        job.ttl_s = ttl_s
-        job.retry_s = retry_s
+        job = make_job(self.ids, ttl_s, retry_s, queue, body, self.next_ctime_ns())
         job.delay_s = delay_s
         job.replicate = replicate
         job.expires_ms = self.now_ms + ttl_s * 1000
@@ -116,7 +116,7 @@ class Replication(Peers):
             self.register(job)
             self.begin_life(job)
             reply: ReplyWriter = client.reply
-            reply.status(job.id)
+            reply_id(reply, job)
         elif at_once:
             self.register(job)
             self.pass_on(job)
