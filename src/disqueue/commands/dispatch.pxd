@@ -1,6 +1,7 @@
 cimport cython
 
 from disqueue.commands.clock cimport SystemClock
+from disqueue.commands.jobs cimport ackjob, addjob, getjob
 from disqueue.core.client cimport Client
 from disqueue.core.node cimport Node
 from disqueue.wire.resp cimport ReplyWriter
@@ -42,7 +43,7 @@ cdef class Dispatcher:
     cdef readonly long long mark_us
     cdef public bint marked
     cdef ReplyWriter behind
-    cdef Entry addjob
+    cdef Entry addjob, getjob, ackjob
 
     cdef _add_name(self, bytes name, Entry entry)
     cpdef add_monitor(self, Client client)

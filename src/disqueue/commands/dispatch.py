@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from disqueue.commands.clock import SystemClock
+from disqueue.commands.jobs import ackjob, addjob, getjob
 from disqueue.commands.redaction import redacted
 from disqueue.commands.table import Command
 from disqueue.config.sources import ConfigError
@@ -68,14 +69,18 @@ class Dispatcher:
             entry = Entry(command)
             self.by_name[command.name] = entry
             self._add_name(command.name, entry)
+        # The handlers of these are called as C functions.
         self.addjob = self.by_name[b"addjob"]
+        self.getjob = self.by_name[b"getjob"]
+        self.ackjob = self.by_name[b"ackjob"]
 
     # -- names
 
     def _add_name(self, name: bytes, entry: Entry) -> None:
+        usual = name.upper()
         self.entries[name] = entry
-        self.entries[name.upper()] = entry
-        keep_words((name.upper(),))
+        self.entries[usual] = entry
+        keep_words((usual,))  # the very key, so that it is found without a comparison
 
     def rename(self, old: bytes, new: bytes) -> None:
         """Give a command another name, or none. Raises ConfigError."""
@@ -158,7 +163,14 @@ class Dispatcher:
         reply: ReplyWriter = client.reply
         written = reply.size
         try:
-            entry.handler(self.broker, client, args)
+            if entry is self.addjob:
+                addjob(self.broker, client, args)
+            elif entry is self.getjob:
+                getjob(self.broker, client, args)
+            elif entry is self.ackjob:
+                ackjob(self.broker, client, args)
+            else:
+                entry.handler(self.broker, client, args)
         except Exception as error:
             self.broker.handler_failed(client, entry.name, error, reply.size != written)
         now_us = self._read_clock()

@@ -39,10 +39,11 @@ NOHANG = 9
 WITHCOUNTERS = 10
 FROM = 11
 
+RETRY_WORD, REPLICATE_WORD, FROM_WORD = b"RETRY", b"REPLICATE", b"FROM"
 OPTIONS = {
-    b"REPLICATE": REPLICATE,
+    REPLICATE_WORD: REPLICATE,
     b"TTL": TTL,
-    b"RETRY": RETRY,
+    RETRY_WORD: RETRY,
     b"DELAY": DELAY,
     b"MAXLEN": MAXLEN,
     b"ASYNC": ASYNC,
@@ -52,7 +53,7 @@ GET_OPTIONS = {
     b"COUNT": COUNT,
     b"NOHANG": NOHANG,
     b"WITHCOUNTERS": WITHCOUNTERS,
-    b"FROM": FROM,
+    FROM_WORD: FROM,
 }
 keep_words((*OPTIONS, *GET_OPTIONS))
 LOWEST = {REPLICATE: 1, TTL: 1, RETRY: 0, DELAY: 0, MAXLEN: 1}
@@ -70,9 +71,10 @@ DELAY_ABOVE_TTL = b"ERR The specified DELAY is greater than TTL. Job refused sin
 
 
 class AddOptions:
-    """The options of one ADDJOB; -1: not given."""
+    """The options of one ADDJOB; -1: not given. Made by `_no_options`: a call of the class costs more."""
 
-    def __init__(self) -> None:
+    def clear(self) -> None:
+        """Forget all options."""
         self.replicate = -1
         self.ttl_s = -1
         self.retry_s = -1
@@ -81,11 +83,17 @@ class AddOptions:
         self.asynchronous = False
 
 
+def _no_options() -> AddOptions:
+    options = AddOptions.__new__(AddOptions)
+    options.clear()
+    return options
+
+
 def addjob(broker: Broker, client: Client, args: list[bytes]) -> None:
     """ADDJOB queue job timeout [options]"""
     node = broker.node
     error = _check_sizes(node.settings.max_queue_name_bytes, node.settings.max_job_bytes, args)
-    options = AddOptions()
+    options = _no_options()
     if error is None and len(args) > 4:
         error = _parse_options(args, options)
     timeout_ms = _timeout(args[3])
@@ -140,12 +148,9 @@ def _parse_options(args: list[bytes], options: AddOptions) -> bytes | None:
     index = 4
     count = len(args)
     while index < count:
-        word = args[index]
-        code = OPTIONS.get(word, NONE)
+        code = _add_option(args[index])
         if code == NONE:
-            code = OPTIONS.get(word.upper(), NONE)
-            if code == NONE:
-                return SYNTAX_ERROR
+            return SYNTAX_ERROR
         if code == ASYNC:
             options.asynchronous = True
             index += 1
@@ -159,6 +164,24 @@ def _parse_options(args: list[bytes], options: AddOptions) -> bytes | None:
         if error is not None:
             return error
     return None
+
+
+def _add_option(word: bytes) -> int:
+    """Return the option of ADDJOB that a word names, or NONE. The usual ones come as the very words that the parser keeps."""
+    if word is RETRY_WORD:
+        return RETRY
+    if word is REPLICATE_WORD:
+        return REPLICATE
+    code = OPTIONS.get(word, NONE)
+    return code if code != NONE else OPTIONS.get(word.upper(), NONE)
+
+
+def _get_option(word: bytes) -> int:
+    """Return the option of GETJOB that a word names, or NONE."""
+    if word is FROM_WORD:
+        return FROM
+    code = GET_OPTIONS.get(word, NONE)
+    return code if code != NONE else GET_OPTIONS.get(word.upper(), NONE)
 
 
 def _set_option(options: AddOptions, code: int, value: int) -> bytes | None:
@@ -219,17 +242,17 @@ def getjob(broker: Broker, client: Client, args: list[bytes]) -> None:
     index = 1
     count = len(args)
     while index < count:
-        word = args[index]
-        code = GET_OPTIONS.get(word, NONE)
+        code = _get_option(args[index])
         if code == NONE:
-            code = GET_OPTIONS.get(word.upper(), NONE)
-            if code == NONE:
-                break
+            break
         index += 1
         if code == FROM:
             if index == count:
                 break
-            _get(broker, client, args[index:], wanted, timeout_ms, nohang, with_counters)
+            if _names_valid(broker, client, args, index):
+                if index + 1 == count and wanted == 1 and broker.node.get_first(client, args[index], with_counters):
+                    return
+                broker.node.get_jobs(client, args[index:], wanted, timeout_ms, nohang, with_counters)
             return
         if code == NOHANG:
             nohang = True
@@ -252,16 +275,15 @@ def getjob(broker: Broker, client: Client, args: list[bytes]) -> None:
     client.reply.error(SYNTAX_ERROR)
 
 
-def _get(
-    broker: Broker, client: Client, names: list[bytes], wanted: int, timeout_ms: int, nohang: bool, with_counters: bool
-) -> None:
-    node = broker.node
-    limit = node.settings.max_queue_name_bytes
-    for name in names:
-        if len(name) == 0 or len(name) > limit:
+def _names_valid(broker: Broker, client: Client, args: list[bytes], first: int) -> bool:
+    """Check the queue names from place `first` on; reply with an error when one is none."""
+    limit = broker.node.settings.max_queue_name_bytes
+    for index in range(first, len(args)):
+        length = len(args[index])
+        if length == 0 or length > limit:
             client.reply.error(b"ERR a queue name has between 1 and %d bytes (max-queue-name-bytes)" % limit)
-            return
-    node.get_jobs(client, names, wanted, timeout_ms, nohang, with_counters)
+            return False
+    return True
 
 
 def _ids_valid(client: Client, args: list[bytes]) -> bool:
@@ -275,8 +297,7 @@ def _ids_valid(client: Client, args: list[bytes]) -> bool:
 
 def _id_command(broker: Broker, client: Client, verb: int, args: list[bytes]) -> None:
     if _ids_valid(client, args):
-        node = broker.node
-        node.id_command(client, verb, args[1:])
+        broker.node.id_command(client, verb, args, 1)
 
 
 def ackjob(broker: Broker, client: Client, args: list[bytes]) -> None:
