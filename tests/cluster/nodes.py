@@ -142,12 +142,22 @@ class OneNode:
 
 
 class Nodes:
-    """So many nodes that have met. Fails when a node raises, and checks their tables at the end of each `wait`."""
+    """So many nodes that have met; `journal`: the fsync policy of all of them, "": none keeps one. Fails when a node raises, and checks their tables at the end of each `wait`."""
 
-    def __init__(self, size: int, *, seed: int = 1, latency_ms: tuple[int, int] = (1, 1), node_timeout_ms: int = 5000) -> None:
+    def __init__(
+        self,
+        size: int,
+        *,
+        seed: int = 1,
+        latency_ms: tuple[int, int] = (1, 1),
+        node_timeout_ms: int = 5000,
+        journal: str = "",
+    ) -> None:
         self.cluster = Cluster(seed, size, NoFailures(), node_timeout_ms)
         self.cluster.network.min_latency_ms, self.cluster.network.max_latency_ms = latency_ms
         self.world = self.cluster.world
+        for machine in self.cluster.machines:
+            machine.journal_policy = journal
         self.all = [OneNode(machine) for machine in self.cluster.machines]
         self.cluster.start()
         assert self.cluster.join()

@@ -235,3 +235,17 @@ def test_a_job_handed_over_twice_waits_for_its_delay() -> None:
         b.machine.process.post(lambda: b.node.enqueue_ordered(job, 20_000))
     assert b.get("q", timeout_ms=15_000) == []
     assert b.get("q", timeout_ms=10_000) == [job]
+
+
+def test_a_job_that_its_heir_has_not_got_any_more_is_kept() -> None:
+    nodes = Nodes(2)
+    a, b = nodes
+    job = a.add("q", "REPLICATE", 1, "RETRY", 60)
+    a.get("q")
+    peer = a.node.members.find(b.id)
+    a.job(job).owners |= peer.bit
+    a.node.depart(a.job(job), peer.bit)
+    nodes.wait(3000)
+    assert a.job(job) is not None
+    assert a.ask("ACKJOB", job) == 1
+    nodes.nothing_left()

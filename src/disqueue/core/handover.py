@@ -206,6 +206,7 @@ class Handover(Federation):
             if kept:
                 departure.kept |= peer.bit
             else:
+                departure.kept &= ~peer.bit
                 departure.job.owners &= ~peer.bit
             if not self._unaware_of(departure):
                 self._tell_owners(departure)

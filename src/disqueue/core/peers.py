@@ -13,6 +13,7 @@ from disqueue.core.scheduler import ASK_AHEAD_MS
 from disqueue.wire.frames import encode_job
 from disqueue.wire.job_records import (
     MAX_SLOT_ENTRIES,
+    STORED,
     Batch,
     GotAck,
     Owners,
@@ -162,7 +163,8 @@ class Peers(Delivery):
         """The journal can be written again: do what was held back."""
         held_back, self.held_back = self.held_back, []
         for peer, kind, job_id in held_back:
-            self.tell(peer, kind, job_id)
+            if kind != STORED or self.jobs.get(job_id) is not None:  # a leaving node may have given the copy away since
+                self.tell(peer, kind, job_id)
         Delivery.serve_again(self)
 
     def tell_all(self, peers: Iterable[Peer], kind: int, job_id: bytes, number: int = -1) -> None:
