@@ -142,7 +142,10 @@ class OneNode:
 
 
 class Nodes:
-    """So many nodes that have met; `journal`: the fsync policy of all of them, "": none keeps one. Fails when a node raises, and checks their tables at the end of each `wait`."""
+    """So many nodes that have met. Fails when a node raises, and checks their tables at the end of each `wait`.
+
+    `journal`: the fsync policy of all of them; "": they keep none.
+    """
 
     def __init__(
         self,
