@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def run_servers(
     command: Callable[[int, str], Sequence[str]],
     count: int,
     is_ready: Callable[[int], bool],
-    environment: Mapping[str, str],
+    environment: Callable[[int, str], Mapping[str, str]],
 ) -> Iterator[Running]:
     """Run `count` servers; `command` makes the words from port and directory. Raises ServerFailed."""
     used: set[int] = set()
@@ -79,21 +80,23 @@ def run_servers(
         started = []
         for _ in range(count):
             port = free_port(used)
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="disqueue-compare-"))
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="disqueue-compare-", ignore_cleanup_errors=True))
             log = Path(folder) / "server.log"
             with log.open("wb") as output:
                 process = subprocess.Popen(
                     command(port, folder),
-                    env={**os.environ, **environment},
+                    env={**os.environ, **environment(port, folder)},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
+                    start_new_session=True,
                 )
             stack.callback(_end, process)
             started.append(_Started(port, process, log))
         for one in started:
             _wait_until_ready(one, is_ready)
-        yield Running(tuple(one.port for one in started), tuple(one.process.pid for one in started))
+        groups = [pid for one in started for pid in _group(one.process.pid)]
+        yield Running(tuple(one.port for one in started), tuple(groups))
 
 
 def _wait_until_ready(one: _Started, is_ready: Callable[[int], bool]) -> None:
@@ -106,8 +109,20 @@ def _wait_until_ready(one: _Started, is_ready: Callable[[int], bool]) -> None:
         time.sleep(_POLL_S)
 
 
+def _group(leader: int) -> list[int]:
+    """The processes of a group, its leader first: some servers are started by a script."""
+    found = [leader]
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != leader:
+            with suppress(OSError):
+                if os.getpgid(int(entry.name)) == leader:
+                    found.append(int(entry.name))
+    return found
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 

@@ -6,7 +6,7 @@ import secrets
 import shutil
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,8 +41,9 @@ class Peer(ABC):
     name: str
     program: str
     ours = False
+    share = 1
+    """A slow one does this fraction of the jobs."""
     can: frozenset[str]
-    environment: dict[str, str] = {}
 
     def missing(self) -> str:
         """Why it can't be run here, or nothing."""
@@ -59,6 +60,10 @@ class Peer(ABC):
     @abstractmethod
     def command(self, port: int, folder: str) -> Sequence[str]:
         """The words that start a node."""
+
+    def environment(self, port: int, folder: str) -> Mapping[str, str]:
+        """Variables for a node besides those of this process."""
+        return {}
 
     def is_ready(self, port: int) -> bool:
         """Whether the node answers."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import disqueue
 from comparison.peers.base import CLUSTER, ProtocolPeer, Work
 from comparison.servers import HERE, Running, ask, wait_for
 from disqueue.cli.bench_protocols import Disque, Protocol
+
+PLAIN_SHARE = 8
 
 
 class DisqueServer(ProtocolPeer):
@@ -47,7 +49,11 @@ class Disqueue(DisqueServer):
         name = "Disqueue" + (f", journal {journal}" if journal else "") + (", plain Python" if plain else "")
         options = ["--appendonly", "yes", "--appendfsync", journal] if journal else []
         super().__init__(name, [sys.executable, "-m", "disqueue", "server"], options)
-        self.environment = {"DISQUEUE_PURE": "1"} if plain else {}
+        self.share = PLAIN_SHARE if plain else 1
+        self._environment = {"DISQUEUE_PURE": "1"} if plain else {}
+
+    def environment(self, port: int, folder: str) -> Mapping[str, str]:
+        return self._environment
 
     def version(self) -> str:
         return f"Disqueue {disqueue.__version__}, Python {platform.python_version()}"

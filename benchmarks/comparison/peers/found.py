@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from comparison.peers.base import Peer, ProtocolPeer
 from comparison.peers.beanstalkd import BeanstalkdPeer
 from comparison.peers.disque import DisqueServer, Disqueue, original
+from comparison.peers.nats import Nats
+from comparison.peers.rabbitmq import RabbitMQ
 from comparison.peers.redis import Redis
 from disqueue.cli.bench_protocols import RedisList, RedisStream
 
@@ -43,7 +45,7 @@ def find_peers(path_of_original: str | None) -> Peers:
             peers.original = None
     else:
         peers.missing.append("original: name its binary with --original")
-    peers.others = _keep([Redis(RedisList), Redis(RedisStream), BeanstalkdPeer()], peers.missing)
+    peers.others = _keep([Redis(RedisList), Redis(RedisStream), BeanstalkdPeer(), Nats(), RabbitMQ()], peers.missing)
     return peers
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from comparison.peers.base import CLUSTER, Peer, ProtocolPeer, Work
 from comparison.peers.found import Peers
+from comparison.priority import undisturbed
 from comparison.quiet import quiet_latencies_ms
 from comparison.rows.base import Context, Figure, Plot, Row, Target, generator_remark
 
@@ -75,7 +76,7 @@ class Across(Row):
     def run(self, peer: Peer, context: Context) -> Iterable[Figure]:
         assert isinstance(peer, ProtocolPeer)
         work = Work(RATE_JOBS, copies=1, consumers_at=1)
-        with peer.nodes(2) as running:
+        with peer.nodes(2) as running, undisturbed(running.pids):
             steady = peer.latency(running, work, RATE, ANSWER_S, context.tell)
             lost = steady.sent - steady.delivered.count
             remark = f"{lost} of {steady.sent} jobs did not arrive within {ANSWER_S:g} s" if lost else ""

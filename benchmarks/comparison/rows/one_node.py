@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from comparison.peers.base import LATENCY, PHASES, Peer, ProtocolPeer, Work
 from comparison.peers.found import Peers
+from comparison.priority import undisturbed
 from comparison.rows.base import Context, Figure, Plot, Row, Target, generator_remark
 
 CYCLE = "cycle, CPU"
 RATE = "cycle, rate"
-PLAIN_SHARE = 8
-"""Plain Python does this fraction of the jobs."""
 LATENCY_RATE = 1000.0
 LATENCY_JOBS = 3000
 LATE_US = 2000
@@ -33,9 +32,8 @@ class Cycle(Row):
         return [*peers.all(), peers.plain]
 
     def run(self, peer: Peer, context: Context) -> Iterable[Figure]:
-        jobs = context.sizes.jobs // PLAIN_SHARE if peer is context.peers.plain else context.sizes.jobs
         with peer.nodes() as running:
-            measured = peer.cycle(running, Work(jobs), context.tell)
+            measured = peer.cycle(running, Work(max(context.sizes.jobs // peer.share, 1)), context.tell)
         remark = generator_remark(measured)
         return [Figure(CYCLE, "us a job", measured.cpu_us), Figure(RATE, "jobs a second", measured.per_second, remark)]
 
@@ -82,7 +80,7 @@ class Delivery(Row):
 
     def run(self, peer: Peer, context: Context) -> Iterable[Figure]:
         assert isinstance(peer, ProtocolPeer)
-        with peer.nodes() as running:
+        with peer.nodes() as running, undisturbed(running.pids):
             result = peer.latency(running, Work(LATENCY_JOBS), LATENCY_RATE, 10.0, context.tell)
         late = result.late.percentile_us(99) > LATE_US
         remark = "the load generator was late, which is part of the figure" if late else ""
