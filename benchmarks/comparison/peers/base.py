@@ -36,11 +36,10 @@ class Work:
 
 
 class Peer(ABC):
-    """A kind of server. `ours`: compared with others, not the other way."""
+    """A kind of server."""
 
     name: str
     program: str
-    ours = False
     share = 1
     """A slow one does this fraction of the jobs."""
     can: frozenset[str]

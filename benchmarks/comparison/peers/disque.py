@@ -43,8 +43,6 @@ class DisqueServer(ProtocolPeer):
 class Disqueue(DisqueServer):
     """This package, run by this interpreter. `journal`: a policy of appendfsync; `plain`: Python, not compiled."""
 
-    ours = True
-
     def __init__(self, journal: str = "", plain: bool = False) -> None:
         name = "Disqueue" + (f", journal {journal}" if journal else "") + (", plain Python" if plain else "")
         options = ["--appendonly", "yes", "--appendfsync", journal] if journal else []
