@@ -100,6 +100,7 @@ class Machine:
         else:
             self.disk.kill()
         self.cluster.network.hang_up_all(self.host, silently)
+        process.discard()
 
 
 class Cluster:

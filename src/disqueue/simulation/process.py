@@ -242,6 +242,14 @@ class Process:
             if event is not None:
                 event.cancel()
 
+    def discard(self) -> None:
+        """Let go of the memory: the garbage collector does not look into compiled jobs, so that it would stay for ever."""
+        for job in self.node.jobs:
+            job.queue = job.waiter = None
+        for queue in self.node.queues.values():
+            queue.waiters.clear()
+            queue.demand = None
+
     # -- clients
 
     def _accept_client(self, endpoint: Endpoint) -> ClientConnection:

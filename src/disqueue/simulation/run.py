@@ -91,6 +91,8 @@ class Run:
         result.simulated_ms = self.cluster.world.now_ms
         result.network_bytes = self.cluster.network.bytes_sent
         result.events = self.cluster.world.events_run
+        for process in self.cluster.processes:
+            process.discard()
         return result
 
     # -- phases
