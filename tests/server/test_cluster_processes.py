@@ -161,8 +161,9 @@ def test_leaving_and_bans_survive_a_restart(start) -> None:  # type: ignore[no-u
     join(one, two)
 
 
-def test_a_restarted_node_has_met_its_peers_before_it_serves_clients(start) -> None:  # type: ignore[no-untyped-def]
-    one, two = start(), start()
+@pytest.mark.parametrize("appendonly", ["no", "yes"])
+def test_a_restarted_node_has_met_its_peers_before_it_serves_clients(start, appendonly: str) -> None:  # type: ignore[no-untyped-def]
+    one, two = start("--appendonly", appendonly), start("--appendonly", appendonly)
     join(one, two)
     for server in (one, two):
         wait_for(lambda server=server: server.info()["cluster_reachable_nodes"] == "1", "linked")

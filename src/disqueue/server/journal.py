@@ -57,7 +57,7 @@ class ThreadExecutor:
 
 
 class ServerJournal:
-    """Made with the shell; `load` is awaited before other nodes are spoken to."""
+    """Made with the shell; `load` is awaited before other nodes are spoken to, and `let_clients_in` called when they are met."""
 
     def __init__(self, shell: Shell, configuration: Configuration) -> None:
         self.shell = shell
@@ -137,11 +137,13 @@ class ServerJournal:
         except JournalError as error:
             logs.log_event("warning", "the journal cannot be used", why=str(error))
             raise ConfigError(str(error)) from None
-        # Only now: what a server took that is about to end because of its journal would be lost.
-        self.shell.dispatcher.set_guards(loading=b"")
         self._loaded = True
         if once:
             self._once_is_over()
+
+    def let_clients_in(self) -> None:
+        """Serve clients, and not before: what a server took that is about to end because of its journal would be lost."""
+        self.shell.dispatcher.set_guards(loading=b"")
 
     async def _load_all(self) -> None:
         gc.disable()  # nothing becomes garbage, and millions of new objects would be walked through again and again

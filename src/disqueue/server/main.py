@@ -127,6 +127,8 @@ async def _main(configuration: Configuration, sockets: list[socket.socket], clus
     if not shell.stopped.is_set():  # a signal while the journal was read
         if loads:
             await cluster.start(shell)
+            await cluster.met_peers()
+            journal.let_clients_in()
         _log_start(configuration, shell)
         process.tune_garbage_collection()
         await shell.stopped.wait()
