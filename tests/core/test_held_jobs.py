@@ -24,7 +24,7 @@ def test_a_job_held_for_long_is_asked_about_until_there_is_an_answer() -> None:
     sender.end_pass()
     (offer,) = records_of(there, Offer)
     job_id = client.reply.take()[1:-2]
-    node.jobs_offered(peer, [decode(raw) for raw in offer.jobs])  # type: ignore[attr-defined]
+    node.jobs_offered(peer, [decode(raw) for raw in offer.jobs], offer.numbers)  # type: ignore[attr-defined]
     for turn in range(1, 4):
         peer.outbox.clear()
         node.begin_pass(1000 + turn * HELD_ASK_MS, 10**12)
@@ -62,6 +62,6 @@ def test_a_release_that_comes_at_last_is_taken() -> None:
     sender.end_pass()
     (offer,) = records_of(there, Offer)
     job_id = client.reply.take()[1:-2]
-    node.jobs_offered(peer, [decode(raw) for raw in offer.jobs])  # type: ignore[attr-defined]
+    node.jobs_offered(peer, [decode(raw) for raw in offer.jobs], offer.numbers)  # type: ignore[attr-defined]
     node.receive(peer, [Batch(RELEASE, [job_id], [])])
     assert node.queues[b"q"].jobs.count == 1

@@ -45,6 +45,7 @@ FOUND = {
     104496: "a node that left said so to an owner that did not know where the job had gone",
     300259: "a node that left, stayed and left again told a delayed copy twice to queue itself later: it did so at once",
     201118: "a node short of memory passed a job on, and the only node that was to keep it lost power: no fault",
+    400081: "the same, of a job that was added with ASYNC, and its node stood still meanwhile",
     201486: "a queue was paused while its node stood still, and unpaused by the end of all faults in the same pass",
     108: "refused copies were sent again at once, to all, for ever: a storm",
 }

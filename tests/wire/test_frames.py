@@ -33,7 +33,7 @@ batches = st.one_of(
     st.builds(wire.GotAck, st.lists(ids, max_size=20), st.lists(masks, max_size=20)),
     st.builds(wire.Store, st.lists(jobs, max_size=3), st.booleans()),
     st.builds(wire.Move, st.lists(jobs, max_size=3)),
-    st.builds(wire.Offer, st.lists(jobs, max_size=3)),
+    st.builds(wire.Offer, st.lists(jobs, max_size=3), st.lists(numbers, max_size=3)),
     st.builds(wire.Want, texts, st.integers(0, 1 << 31)),
     st.builds(wire.Owners, st.lists(ids, max_size=3), st.lists(masks, max_size=3), st.booleans()),
     st.builds(Pong, milliseconds, counts),
@@ -62,10 +62,10 @@ def test_a_job_is_encoded_as_its_record(values: tuple[Any, ...]) -> None:
     raw = encode_job(*values)
     assert bytes(raw) == msgspec.msgpack.encode(wire.JobRecord(*values))  # type: ignore[call-overload]
     assert len(raw) == len(bytes(raw))  # type: ignore[call-overload]
-    sent: list[Any] = [wire.Store([raw, raw], True), wire.Move([raw]), wire.Offer([raw])]
+    sent: list[Any] = [wire.Store([raw, raw], True), wire.Move([raw]), wire.Offer([raw], [5])]
     (store, move, offer) = decode_records(encode_records(sent))
     assert store == wire.Store([wire.JobRecord(*values)] * 2, True)
-    assert (move, offer) == (wire.Move(store.jobs[:1]), wire.Offer(store.jobs[:1]))
+    assert (move, offer) == (wire.Move(store.jobs[:1]), wire.Offer(store.jobs[:1], [5]))
 
 
 @given(records, st.data())

@@ -11,6 +11,8 @@ cdef int ACKED, ACTIVE, DELIVERED, GONE, HELD, LEASED, MOVED, ONCE_QUEUED, WAIT_
 cdef int BATCH_MS, BY_MOVE, HANDOFF, MAX_BATCH, MISSING, RECEIVED, WITHDRAW_MS
 
 cdef class Federation(Forwarding):
+    cdef public long long last_offer
+
     cpdef Demand demand_of(self, Queue queue)
     @cython.locals(batch="long long", credit="long long", known="long long", peer=Peer)
     cdef _ask(self, Demand demand, long long wanted, bint waiting)

@@ -41,7 +41,6 @@ from disqueue.wire.job_records import (
     RELEASED,
     WITHDRAWN,
     Move,
-    Offer,
     SetAck,
     Want,
 )
@@ -57,8 +56,17 @@ LOST_LINK_MS = 1000
 """Jobs on their way when a link breaks are looked for after this."""
 
 
+MAX_OFFER = 1 << 30
+FORGOTTEN_OFFER = MAX_OFFER + 1
+"""No offer's number: a job is held, and by which one is not in the journal."""
+
+
 class Federation(Forwarding):
     """Moving queued jobs between nodes."""
+
+    def init_federation(self) -> None:
+        """Number offers from somewhere else in each process: answers to one before may still come."""
+        self.last_offer = self.members.me.incarnation * 2_654_435_761 % MAX_OFFER
 
     def demand_of(self, queue: Queue) -> Demand:
         """Return the demand of a queue, made if need be."""
@@ -259,7 +267,9 @@ class Federation(Forwarding):
             job.owners &= ~bit  # the receiver has this bit in its own: so a restart tells one from the other
             data.released.pop(job_id, None)  # from an earlier time: it has come back
             data.offered[job_id] = job
-            self.send_job([peer], Offer, job)
+            self.last_offer = self.last_offer % MAX_OFFER + 1
+            job.offer = self.last_offer
+            self.send_offer(peer, job)
             self.arm(job)
             return
         if job.owners & bit:
@@ -378,10 +388,16 @@ class Federation(Forwarding):
 
     # -- at-most-once jobs, the sender
 
-    def offer_accepted(self, peer: Peer, job_id: bytes) -> None:
-        """The peer holds an offered job: give it up."""
+    def offer_accepted(self, peer: Peer, job_id: bytes, offer: int) -> None:
+        """The peer holds an offered job: give it up.
+
+        Not when it speaks of an earlier `offer`: what it held by that it may have dropped since, and this one may never arrive.
+        """
         data = self.jobs_of(peer)
-        job = data.offered.pop(job_id, None)
+        job = data.offered.get(job_id)
+        if job is not None and offer and offer != job.offer:
+            return
+        data.offered.pop(job_id, None)
         if job is None or job.state != ACTIVE:
             self._tell_whose(peer, job_id)
             return
@@ -398,10 +414,10 @@ class Federation(Forwarding):
         """The peer knows that a job is its own."""
         self.jobs_of(peer).released.pop(job_id, None)
 
-    def held_asked(self, peer: Peer, job_id: bytes) -> None:
+    def held_asked(self, peer: Peer, job_id: bytes, offer: int) -> None:
         """After a broken link: the peer asks whether a job that it holds was released to it."""
         if job_id in self.jobs_of(peer).offered:  # its ACCEPT was lost
-            self.offer_accepted(peer, job_id)
+            self.offer_accepted(peer, job_id, offer)
             return
         self._tell_whose(peer, job_id)
 
@@ -455,15 +471,18 @@ class Federation(Forwarding):
         peer = self.members.by_slot[slot]
         data = self.jobs_of(peer)
         if job.id in data.held:
-            self.tell(peer, ASK_HELD, job.id)
+            self.tell(peer, ASK_HELD, job.id, job.offer)
         elif job.id in data.offered:
-            self.send_job([peer], Offer, job)
+            self.send_offer(peer, job)
 
     # -- at-most-once jobs, the receiver
 
-    def jobs_offered(self, peer: Peer, records: list[JobRecord]) -> None:
-        """Hold at-most-once jobs until they are released."""
-        for record in records:
+    def jobs_offered(self, peer: Peer, records: list[JobRecord], offers: list[int]) -> None:
+        """Hold at-most-once jobs until they are released; `offers`: their numbers, none from a node that does not number them."""
+        if len(offers) != len(records):
+            offers = [0] * len(records)
+        for record, number in zip(records, offers, strict=True):
+            offer = number if 0 < number <= MAX_OFFER else 0
             queue = self.queues.get(record.queue)
             if queue is not None:
                 self._use_credit(peer, queue)
@@ -476,7 +495,8 @@ class Federation(Forwarding):
             if job is not None and job.retry_s == 0:
                 if job.state == ACTIVE and job.flags & HELD:
                     self._held_for(peer, job)
-                self.tell(peer, ACCEPT, record.id)
+                    job.offer = offer
+                self.tell(peer, ACCEPT, record.id, offer)
 
     def _held_for(self, peer: Peer, job: Job) -> None:
         """A job that is held was taken back by the one that offered it, and now comes from another one."""
@@ -540,8 +560,8 @@ class Federation(Forwarding):
             else:
                 self.promise(peer, RELEASE, job_id)
         self._ask_again(peer)
-        for job_id in data.held:
-            self.tell(peer, ASK_HELD, job_id)
+        for job in data.held.values():
+            self.tell(peer, ASK_HELD, job.id, job.offer)
         for name in data.wanted:  # by a link from there that was up first
             queue = self.queues.get(name)
             if queue is not None:
@@ -551,10 +571,10 @@ class Federation(Forwarding):
         """Records of a peer come on a new link: answers may have been lost with the old one, so say everything again."""
         data = self.jobs_of(peer)
         self._ask_again(peer)
-        for job_id in data.held:
-            self.tell(peer, ASK_HELD, job_id)
+        for job in data.held.values():
+            self.tell(peer, ASK_HELD, job.id, job.offer)
         for job in data.offered.values():
-            self.send_job([peer], Offer, job)
+            self.send_offer(peer, job)
         data.in_flight = {}
 
     def federation_link_down(self, peer: Peer) -> None:

@@ -7,6 +7,7 @@ cdef class Job(Timed):
     cdef unsigned int id_hash
     cdef public unsigned int journal_segment
     cdef public unsigned int journal_state
+    cdef public unsigned int offer
     cdef public unsigned char journal_flags
     cdef public unsigned char state
     cdef public unsigned char attempts

@@ -82,6 +82,8 @@ class Job(Timed):
         self.state = ACTIVE
         self.flags = 0
         self.attempts = 0
+        self.offer = 0
+        """Which offer of an at-most-once job it is on its way by; 0: one without a number."""
         self.owners = 1
         self.confirmed = 0
         self.waiter: Copying | None = None

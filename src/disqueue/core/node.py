@@ -46,6 +46,7 @@ class Node(Handover):
         self.init_replication()
         self.init_acknowledgement()
         self.init_forwarding()
+        self.init_federation()
         self.init_handover()
 
     # -- the pass
@@ -310,7 +311,7 @@ RECORD_HANDLERS: dict[type, Callable[[Node, Peer, Any], None]] = {
     Ping: lambda node, peer, record: node.members.receive(peer, record),
     Pong: lambda node, peer, record: node.members.receive(peer, record),
     wire.Move: lambda node, peer, record: node.jobs_moved_here(peer, record.jobs),
-    wire.Offer: lambda node, peer, record: node.jobs_offered(peer, record.jobs),
+    wire.Offer: lambda node, peer, record: node.jobs_offered(peer, record.jobs, record.numbers),
     wire.Owners: _receive_owners,
     wire.Want: lambda node, peer, record: node.peer_wants(peer, record.queue, record.credit, record.waiting),
     wire.Slots: lambda node, peer, record: node.learn_slots(peer, record),
@@ -333,9 +334,9 @@ BATCH_HANDLERS: dict[int, Handler] = {
     wire.HANDOFF: lambda node, peer, job_id, _number: node.job_handed_here(peer, job_id),
     wire.RECEIVED: lambda node, peer, job_id, _number: node.move_received(peer, job_id),
     wire.MISSING: lambda node, peer, job_id, _number: node.move_missing(peer, job_id),
-    wire.ACCEPT: lambda node, peer, job_id, _number: node.offer_accepted(peer, job_id),
+    wire.ACCEPT: lambda node, peer, job_id, number: node.offer_accepted(peer, job_id, number),
     wire.RELEASE: lambda node, peer, job_id, _number: node.job_released(peer, job_id),
     wire.RELEASED: lambda node, peer, job_id, _number: node.release_known(peer, job_id),
     wire.WITHDRAWN: lambda node, peer, job_id, _number: node.job_withdrawn(peer, job_id),
-    wire.ASK_HELD: lambda node, peer, job_id, _number: node.held_asked(peer, job_id),
+    wire.ASK_HELD: lambda node, peer, job_id, number: node.held_asked(peer, job_id, number),
 }

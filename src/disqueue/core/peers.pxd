@@ -39,6 +39,8 @@ cdef class Peers(Delivery):
     cpdef tell_ack(self, Peer peer, kind, bytes job_id, owners)
     @cython.locals(peer=Peer)
     cpdef send_job(self, peers, kind, Job job, bint queue_now=*)
+    @cython.locals(jobs=list, numbers=list)
+    cpdef send_offer(self, Peer peer, Job job)
     @cython.locals(jobs=list)
     cdef _append_job(self, Peer peer, kind, raw, bint queue_now)
     @cython.locals(wait_ms="long long", left_ms="long long", queue=Queue)

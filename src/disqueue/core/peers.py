@@ -16,6 +16,7 @@ from disqueue.wire.job_records import (
     STORED,
     Batch,
     GotAck,
+    Offer,
     Owners,
     SetAck,
     Slots,
@@ -186,12 +187,29 @@ class Peers(Delivery):
         self._open(peer, kind(ids, masks), kind, 0, ids, masks)
 
     def send_job(self, peers: Iterable[Peer], kind: Any, job: Job, queue_now: bool = False) -> None:
-        """Send a job to peers in a `Store`, `Move` or `Offer`; it is encoded once, and joins a record of the same kind."""
+        """Send a job to peers in a `Store` or `Move`; it is encoded once, and joins a record of the same kind."""
         raw = self.encode(job)
         for peer in peers:
             if peer.link_up:
                 self.send_slots(peer)
                 self._append_job(peer, kind, raw, queue_now)
+
+    def send_offer(self, peer: Peer, job: Job) -> None:
+        """Send a job to a peer in an `Offer`, with the number of the offer; it joins a record like other jobs."""
+        if not peer.link_up:
+            return
+        self.send_slots(peer)
+        raw = self.encode(job)
+        if peer.open_type is Offer and len(raw) <= SHARED_JOB_BYTES and self._is_open(peer, SHARED_JOBS):
+            peer.open_items.append(raw)
+            peer.open_numbers.append(job.offer)
+            return
+        jobs = [raw]
+        numbers = [job.offer]
+        if len(raw) > SHARED_JOB_BYTES:
+            peer.outbox.append(Offer(jobs, numbers))
+        else:
+            self._open(peer, Offer(jobs, numbers), Offer, 0, jobs, numbers)
 
     def _append_job(self, peer: Peer, kind: Any, raw: Any, queue_now: bool) -> None:
         if queue_now or len(raw) > SHARED_JOB_BYTES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from disqueue.core.federation import FORGOTTEN_OFFER
 from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELIVERED, HELD, PLACEHOLDER, QUEUED, Job
 from disqueue.core.node import Node
 
@@ -69,4 +70,5 @@ def _restore_held(node: Node, job: Job) -> None:
     if slot <= 0 or not job.owners & job.confirmed:
         node.keep_after_all(job)
     else:
+        job.offer = FORGOTTEN_OFFER
         node.jobs_of(node.members.by_slot[slot]).held[job.id] = job

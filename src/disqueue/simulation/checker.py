@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from disqueue.core.job import ACKED, DELAYED, DELETED, HELD, LEASED, ONCE_QUEUED, PLACEHOLDER, QUEUED, Job
+from disqueue.core.job import ACKED, DELETED, HELD, LEASED, PLACEHOLDER, QUEUED, Job
 from disqueue.core.queue import PAUSE_NAMES
 from disqueue.simulation.ledger import NEVER_MS, OK, REFUSED, UNKNOWN, Delivery, Entry, Ledger, Violation
 from disqueue.simulation.observer import JournalPort, Observer
@@ -193,7 +193,7 @@ class Checker(Observer):
         if was_acked:
             self._check_collection(process, entry, job)
         if not (entry.at_most_once and job.flags & LEASED):  # it leaves in a reply of this pass
-            self._check_loss(process, entry, job)
+            self._check_loss(process, entry)
         if not entry.holders and entry.ended_ms != NEVER_MS:
             self.figures.collected_ms.append(self.now_ms - entry.ended_ms)
 
@@ -217,7 +217,7 @@ class Checker(Observer):
         # One that had left the job, and has it back from its journal, counts from when it has made itself heard.
         return holder not in entry.revived or bool(forgotten.owners & ~forgotten.confirmed & peer.bit)
 
-    def _check_loss(self, process: Process, entry: Entry, job: Job) -> None:
+    def _check_loss(self, process: Process, entry: Entry) -> None:
         """A confirmed job that nobody has ended may not be forgotten by the last who has it."""
         if entry.holders or entry.answer != OK or entry.ended_ms != NEVER_MS or self.now_ms >= entry.expires_ms:
             return
@@ -225,9 +225,9 @@ class Checker(Observer):
             return
         if process.node.leaving and entry.memories_lost:
             return  # it could not know yet that the other one has died
-        passed_on = process is entry.origin and not job.flags & (ONCE_QUEUED | DELAYED)
-        if passed_on and entry.memories_lost >= entry.copies:
-            return  # it never was one of those that were to keep it, and all of these have died since they said that they do
+        may_pass_on = process is entry.origin and process.machine.maxmemory_bytes
+        if may_pass_on and entry.memories_lost >= entry.copies:
+            return  # short of memory, it was none of those that were to keep it, and these have died since they said that they do
         if any(one.node.jobs.get(entry.id) is not None for one in self.cluster.processes if one is not process):
             return  # the node that it was added to still looks for others to keep it
         raise Violation("S4 no loss", f"{process.machine.name} was the last to have {entry}, and forgot it", entry)

@@ -224,9 +224,16 @@ cdef object _read_record(Reader* reader):
             reader.p += 1
             _skip_items(reader, fields - 3, 0)
         record = _Store(ids, queue_now)
-    elif tag == _MOVE or tag == _OFFER:
-        record = (_Move if tag == _MOVE else _Offer)(_read_jobs(reader))
+    elif tag == _MOVE:
+        record = _Move(_read_jobs(reader))
         _skip_items(reader, fields - 2, 0)
+    elif tag == _OFFER:
+        ids = _read_jobs(reader)
+        if fields >= 3:
+            record = _Offer(ids, _read_numbers(reader, False))
+            _skip_items(reader, fields - 3, 0)
+        else:
+            record = _Offer(ids)
     else:
         reader.p = start
         _skip(reader, 0)

@@ -187,10 +187,12 @@ cdef int _write_record(Buffer* buffer, record) except -1:
         buffer.size += 1
     elif kind is _Move or kind is _Offer:
         _reserve(buffer, 2)
-        buffer.data[buffer.size] = 0x92
+        buffer.data[buffer.size] = 0x92 if kind is _Move else 0x93
         buffer.data[buffer.size + 1] = _MOVE if kind is _Move else _OFFER
         buffer.size += 2
         _write_jobs(buffer, record.jobs)
+        if kind is _Offer:
+            _write_numbers(buffer, record.numbers)
     else:
         _write_raw(buffer, _encode(record))
     return 0

@@ -52,7 +52,7 @@ RECEIVED = 11
 MISSING = 12
 """There was no copy for a `HANDOFF`."""
 ACCEPT = 13
-"""An offered at-most-once job is held."""
+"""An offered at-most-once job is held; number: of the offer, 0 or none from nodes that do not number them."""
 RELEASE = 14
 """The sender has given it up: it is the receiver's."""
 RELEASED = 15
@@ -60,7 +60,7 @@ RELEASED = 15
 WITHDRAWN = 16
 """It is not the receiver's: drop what is held."""
 ASK_HELD = 17
-"""Is this held job the sender's?"""
+"""Is this held job the sender's? number: of the offer, as in `ACCEPT`."""
 OWNERS_KNOWN = 18
 """Answers an `Owners` that asks for it; number: 1 when the sender has the job, 0 when not."""
 
@@ -111,9 +111,13 @@ class Move(BusRecord, tag=11):
 
 
 class Offer(BusRecord, tag=12):
-    """Hold these at-most-once jobs until the sender releases them."""
+    """Hold these at-most-once jobs until the sender releases them.
+
+    `numbers`: one for each job, another one with each time that it is offered; `ACCEPT` and `ASK_HELD` say which offer they mean.
+    """
 
     jobs: Annotated[list[JobRecord], Meta(max_length=MAX_JOBS)]
+    numbers: Annotated[list[Number], Meta(max_length=MAX_BATCH)] = []
 
 
 class Batch(BusRecord, tag=13):
