@@ -119,7 +119,9 @@ class LoneNode:
 
     def check(self) -> None:
         """All tables fit each other."""
-        check_process(SimpleNamespace(node=self.node, machine=SimpleNamespace(name="node"), connections=self.connections))
+        check_process(
+            SimpleNamespace(node=self.node, machine=SimpleNamespace(name="node"), connections=self.connections, journal=None)
+        )
         for peer in self.peers:
             data = self.node.jobs_of(peer)
             for name in ("held", "offered"):
