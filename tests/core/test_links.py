@@ -39,6 +39,15 @@ def test_records_for_a_peer_without_a_link_go_nowhere() -> None:
     assert not first.peer(second).outbox
 
 
+def test_a_pass_that_comes_after_the_bus_was_closed_sends_nothing() -> None:
+    cluster = BusCluster(2)
+    cluster.join_all()
+    first, second = cluster.nodes
+    first.bus.close()
+    first.run(lambda: first.peer(second).outbox.append(Want(b"q", 1)))
+    assert not first.peer(second).outbox
+
+
 def test_a_record_that_is_too_long_costs_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = BusCluster(2)
     cluster.join_all()

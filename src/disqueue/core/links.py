@@ -252,7 +252,7 @@ class Bus:
         """Send what the pass left in the outboxes: one frame for each peer."""
         for peer in self.membership.peers:
             if peer.outbox:
-                if peer.link_up:
+                if peer.link_up and peer.link is not None:  # `close` leaves none, and a pass may still come
                     self._send(peer)
                 else:
                     peer.outbox.clear()
