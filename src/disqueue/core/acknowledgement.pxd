@@ -1,5 +1,7 @@
 cimport cython
-from disqueue.core.job cimport Job, new_job
+from disqueue.core.job cimport Job, id_of, new_job
+from disqueue.core.masks cimport covers, unconfirmed
+from disqueue.core.membership cimport Membership
 from disqueue.core.peer cimport Peer
 from disqueue.core.queue cimport Queue
 from disqueue.core.replication cimport Replication
@@ -17,8 +19,9 @@ cdef class Acknowledgement(Replication):
     cdef _become_acked(self, Job job)
     @cython.locals(peer=Peer, wait_ms="long long", job_id=bytes)
     cpdef spread_ack(self, Job job)
+    @cython.locals(members=Membership)
     cdef _unaware(self, Job job)
-    @cython.locals(others=list)
+    @cython.locals(job_id=bytes)
     cdef _finish_ack(self, Job job)
     @cython.locals(job=Job, first_time=bint, queue=Queue)
     cpdef ack_told(self, Peer peer, bytes job_id, owners)

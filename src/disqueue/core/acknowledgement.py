@@ -26,8 +26,10 @@ from disqueue.core.job import (
     QUEUED,
     WAIT_REPL,
     Job,
+    id_of,
     new_job,
 )
+from disqueue.core.masks import covers, unconfirmed
 from disqueue.core.replication import NOREPL_REMOVED, TAKEOVER_JITTER_MS, Replication
 from disqueue.core.scheduler import ASK_AHEAD_MS, BY_NACK, BY_TIME
 from disqueue.wire.job_records import (
@@ -145,7 +147,7 @@ class Acknowledgement(Replication):
             self._finish_ack(job)
             return
         owners = 0 if job.flags & PLACEHOLDER else job.owners
-        job_id = job.id
+        job_id = id_of(job)
         for peer in self.others(missing):
             self.tell_ack(peer, SetAck, job_id, owners)
         wait_ms = ACK_RETRY_LIMIT_MS
@@ -161,19 +163,20 @@ class Acknowledgement(Replication):
 
         A node that was forgotten is not waited for; one that is not known yet is: others count it as a member.
         """
-        members: int = self.members.members_mask
-        if not job.flags & PLACEHOLDER:
-            members = job.owners & (members | self.members.unknown_mask)
-        return members & ~1 & ~job.confirmed
+        members = self.members
+        if job.flags & PLACEHOLDER:
+            return unconfirmed(members.members_mask, members.members_mask, 0, job.confirmed)
+        return unconfirmed(job.owners, members.members_mask, members.unknown_mask, job.confirmed)
 
     def _finish_ack(self, job: Job) -> None:
         if job.owners == 1:
             if self.members.peers and job.id[2:10] != self.node_id[:8]:
                 self.done.add(job.id, self.now_ms)  # the node that made it may not know yet that it is here
         elif not job.flags & PLACEHOLDER:
-            self.done.add(job.id, self.now_ms)
-            if not job.owners & ~1 & ~job.confirmed:  # otherwise the others may count a node that was forgotten here
-                self.tell_all(self.others(job.owners), DELETE, job.id)
+            job_id = id_of(job)
+            self.done.add(job_id, self.now_ms)
+            if covers(job.confirmed | 1, job.owners):  # otherwise the others may count a node that was forgotten here
+                self.tell_all(self.others(job.owners), DELETE, job_id)
         self.delete(job)
 
     def delete(self, job: Job) -> None:
@@ -197,6 +200,7 @@ class Acknowledgement(Replication):
         job.expires_ms = self.now_ms + id_ttl_minutes(job_id) * 60_000 + PLACEHOLDER_EXTRA_MS
         self.register(job)
         self.set_acked(job)
+        self.evictable[job] = None
         self.placeholders += 1
         if self.journal is not None:
             self.journal.job_added(job)
@@ -264,11 +268,10 @@ class Acknowledgement(Replication):
                 self.ack_resolved(job_id, owners != 0)
                 self.delete(job)
             return
-        grown = job.owners | owners
-        if grown != job.owners:
+        if not covers(job.owners, owners):
             self.add_owners(job, owners)
-            for other in self.others(grown & ~job.confirmed):
-                self.tell_ack(other, SetAck, job_id, grown)
+            for other in self.others(job.owners & ~job.confirmed):
+                self.tell_ack(other, SetAck, job_id, job.owners)
         if not self._unaware(job):
             self._finish_ack(job)
 
@@ -301,6 +304,7 @@ class Acknowledgement(Replication):
     def renew(self, job: Job) -> None:
         """A queued or acknowledged job is due: tell its owners again."""
         if job.state == ACKED:
+            self.evictable[job] = None  # from its second try on: most acknowledgements are over before that
             self.spread_ack(job)
         elif job.retry_s > 0 and job.owners != 1:
             self.tell_all(self.others(job.owners), TELL_QUEUED, job.id, 0)

@@ -29,6 +29,7 @@ cdef class Job(Timed):
     cdef public object waiter
 
 cdef unsigned int hash_of_id(const char* text) noexcept
+cpdef bytes id_of(Job job)
 cpdef Job new_job(bytes job_id, object queue, bytes body, long long ctime_ns)
 cpdef Job make_job(JobIds ids, long long ttl_s, long long retry_s, object queue, bytes body, long long ctime_ns)
 cpdef bint is_before(Job job, Job other)

@@ -49,6 +49,7 @@ __all__ = [
     "STATE_NAMES",
     "WAIT_REPL",
     "Job",
+    "id_of",
     "is_before",
     "make_job",
     "new_job",
@@ -110,6 +111,11 @@ def make_job(ids: JobIds, ttl_s: int, retry_s: int, queue: Queue, body: bytes, c
     job.ttl_s = ttl_s
     job.retry_s = retry_s
     return job
+
+
+def id_of(job: Job) -> bytes:
+    """Return the id of a job: `job.id`, called as C."""
+    return job.id
 
 
 def is_before(job: Job, other: Job) -> bool:

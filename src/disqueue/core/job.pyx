@@ -45,6 +45,11 @@ cdef class Job(Timed):
         return PyBytes_FromStringAndSize(self.id_text, 40)
 
 
+cpdef bytes id_of(Job job):
+    """Return the id of a job: `job.id`, called as C."""
+    return PyBytes_FromStringAndSize(job.id_text, 40)
+
+
 cpdef Job new_job(bytes job_id, object queue, bytes body, long long ctime_ns):
     """Return a job with its identity; the caller fills in the rest."""
     if len(job_id) != 40:

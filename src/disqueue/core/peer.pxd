@@ -1,3 +1,5 @@
+from disqueue.core.peer_jobs cimport PeerJobs
+
 cdef class Peer:
     cdef public int slot
     cdef public object bit
@@ -7,7 +9,7 @@ cdef class Peer:
     cdef public int port
     cdef public int bus_port
     cdef public unsigned long long incarnation
-    cdef public object data
+    cdef public PeerJobs data
     cdef public bint leaving
     cdef public bint suspected
     cdef public bint failed

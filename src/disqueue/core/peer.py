@@ -8,6 +8,7 @@ from disqueue.wire.records import FLAG_FAILED, FLAG_LEAVING, FLAG_SUSPECTED
 
 if TYPE_CHECKING:
     from disqueue.core.links import Link
+    from disqueue.core.peer_jobs import PeerJobs
     from disqueue.wire.job_records import AnyRecord
 
 UNKNOWN = 0
@@ -35,7 +36,7 @@ class Peer:
         self.port = 0
         self.bus_port = 0
         self.incarnation = 0
-        self.data: Any = None  # what the replication code attaches
+        self.data: PeerJobs | None = None  # what the replication code attaches
         self.clear()
 
     def clear(self) -> None:

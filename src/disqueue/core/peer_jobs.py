@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from disqueue.core.job import Job
+    from disqueue.wire.job_records import Mask
 
 
 class PeerJobs:
@@ -15,6 +16,9 @@ class PeerJobs:
         self.slot_map: list[int] = []
         """The slots here of the peer's slots, by the peer's number; -1 for an id that was refused."""
         self.translated: dict[int, int] = {}
+        self.heard_mask: Mask | None = None
+        self.heard_owners = 0
+        """The mask that came last, and what it is here: the jobs of a frame mostly have the same owners."""
         self.slots_told = 0
         """So many of this node's slots have been explained on the present link."""
         self.in_flight: dict[bytes, Job] = {}

@@ -1,6 +1,6 @@
 cimport cython
 from disqueue.core.delivery cimport Delivery
-from disqueue.core.job cimport Job
+from disqueue.core.job cimport Job, id_of
 from disqueue.core.membership cimport Membership
 from disqueue.core.peer cimport Peer
 from disqueue.core.peer_jobs cimport PeerJobs
@@ -16,12 +16,12 @@ cdef class Peers(Delivery):
     cdef public long long first_target
     cdef public list held_back
     cdef dict peers_of_masks
+    cdef object named_mask, named_among, named_wire
 
     cpdef init_peers(self, members)
     @cython.locals(found=list)
     cpdef list others(self, mask)
     cdef list _find_others(self, mask)
-    @cython.locals(data=object)
     cpdef PeerJobs jobs_of(self, Peer peer)
     @cython.locals(data=PeerJobs, slot=Py_ssize_t)
     cpdef from_peer_mask(self, Peer peer, mask)

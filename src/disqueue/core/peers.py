@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from disqueue.core.delivery import Delivery
-from disqueue.core.job import ACTIVE, DELAYED, LEASED, MOVED, WAIT_REPL, Job
+from disqueue.core.job import ACTIVE, DELAYED, LEASED, MOVED, WAIT_REPL, Job, id_of
 from disqueue.core.peer_jobs import PeerJobs
 from disqueue.core.queue import Queue
 from disqueue.core.scheduler import ASK_AHEAD_MS
@@ -16,6 +16,7 @@ from disqueue.wire.job_records import (
     STORED,
     Batch,
     GotAck,
+    Mask,
     Offer,
     Owners,
     SetAck,
@@ -51,6 +52,10 @@ class Peers(Delivery):
         self.held_back: list[tuple[Peer, int, bytes]] = []
         """What peers are told when the journal can be written again."""
         self.peers_of_masks: dict[int, list[Peer]] = {}
+        # What `wire_owners` returned last: the jobs of a pass mostly have the same owners.
+        self.named_mask: int | None = None
+        self.named_among = 0
+        self.named_wire: Mask = 0
 
     # -- masks
 
@@ -108,6 +113,7 @@ class Peers(Delivery):
             known = self.members.intern(node_id)
             data.slot_map.append(known.slot if known is not None else -1)
         data.translated = {}
+        data.heard_mask = None
 
     def send_slots(self, peer: Peer) -> None:
         """Explain the slots that the peer has not been told yet; comes before any mask that needs them."""
@@ -231,7 +237,7 @@ class Peers(Delivery):
         queue: Queue = job.queue
         left_ms = job.expires_ms - self.now_ms
         return encode_job(
-            job.id,
+            id_of(job),
             queue.name,
             job.body,
             job.ctime_ns,
@@ -249,14 +255,24 @@ class Peers(Delivery):
     def wire_owners(self, mask: int) -> Any:
         """Return an owner set for the wire, without nodes that were forgotten."""
         members = self.members
-        mask &= members.members_mask | members.unknown_mask
-        return mask if mask <= SMALL_MASK else wire_mask(mask)
+        if mask is self.named_mask and members.members_mask is self.named_among and members.unknown_mask == 0:
+            return self.named_wire
+        known = mask & (members.members_mask | members.unknown_mask)
+        wire: Mask = known if known <= SMALL_MASK else wire_mask(known)
+        if members.unknown_mask == 0:
+            self.named_mask, self.named_among, self.named_wire = mask, members.members_mask, wire
+        return wire
 
     def mask_of(self, peer: Peer, mask: Any) -> int:
         """Return a mask that came in a record of the peer, in this node's slots."""
         data = self.jobs_of(peer)
+        if mask is data.heard_mask:
+            return data.heard_owners
         known = data.translated.get(mask)
-        return self.from_peer_mask(peer, mask_from_wire(mask)) if known is None else known
+        if known is None:
+            known = self.from_peer_mask(peer, mask_from_wire(mask))
+        data.heard_mask, data.heard_owners = mask, known
+        return known
 
     # -- chance
 

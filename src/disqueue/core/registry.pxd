@@ -2,6 +2,7 @@ cimport cython
 from disqueue.core.ids cimport JobIds
 from disqueue.core.job cimport Job
 from disqueue.core.job_table cimport JobTable
+from disqueue.core.masks cimport covers
 from disqueue.core.queue cimport Queue
 from disqueue.core.settings cimport Settings
 from disqueue.core.timers cimport Timed, TimerWheel
@@ -25,6 +26,7 @@ cdef class Registry:
     cdef public long long last_ctime_ns
     cdef public JobTable jobs
     cdef public dict queues
+    cdef Queue last_queue
     cdef public long long visible_queues
     cdef public object scanned_queues
     cdef public TimerWheel timers
@@ -59,6 +61,8 @@ cdef class Registry:
     cpdef set_delayed(self, Job job)
     @cython.locals(queue=Queue)
     cpdef clear_delayed(self, Job job)
+    @cython.locals(queue=Queue)
+    cpdef Queue known_queue(self, bytes name)
     @cython.locals(queue=Queue)
     cpdef Queue queue_named(self, bytes name)
     cpdef make_visible(self, Queue queue)

@@ -14,6 +14,7 @@ from typing import Any
 from disqueue.core.ids import JobIds
 from disqueue.core.job import ACKED, DELAYED, QUEUED, WAIT_REPL, Job
 from disqueue.core.job_table import JobTable
+from disqueue.core.masks import covers
 from disqueue.core.queue import Queue
 from disqueue.core.queue_scan import QueueScan
 from disqueue.core.settings import Settings
@@ -59,6 +60,7 @@ class Registry:
         self.last_ctime_ns = 0
         self.jobs = JobTable()
         self.queues: dict[bytes, Queue] = {}
+        self.last_queue: Queue | None = None
         self.visible_queues = 0
         self.scanned_queues = QueueScan()
         self.timers = TimerWheel()
@@ -162,7 +164,7 @@ class Registry:
 
     def add_owners(self, job: Job, mask: int) -> None:
         """More nodes than was known may have the job."""
-        if mask & ~job.owners:
+        if not covers(job.owners, mask):
             job.owners |= mask
             if self.journal is not None and job.state != WAIT_REPL:
                 self.journal.job_changed(job)
@@ -175,9 +177,17 @@ class Registry:
 
     # -- queues
 
+    def known_queue(self, name: bytes) -> Queue | None:
+        """Return the object of a queue's name, if there is one: often it is the one that was looked for last."""
+        queue = self.last_queue
+        if queue is None or queue.name != name:
+            queue = self.queues.get(name)
+            self.last_queue = queue
+        return queue
+
     def queue_named(self, name: bytes) -> Queue:
         """Return the object of a queue's name, made if need be; clients see it only once it is made visible."""
-        queue = self.queues.get(name)
+        queue = self.known_queue(name)
         if queue is None:
             queue = Queue(name, self.now_ms)
             queue.scan_hash = zlib.crc32(name)
@@ -221,6 +231,8 @@ class Registry:
             return
         if self.queues.get(queue.name) is queue:
             del self.queues[queue.name]
+            if self.last_queue is queue:
+                self.last_queue = None
             self.used_bytes -= QUEUE_BYTES + len(queue.name)
 
     # -- memory

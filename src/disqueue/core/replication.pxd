@@ -2,8 +2,9 @@ cimport cython
 from disqueue.core.client cimport Answer, Client
 from disqueue.core.copying cimport Copying
 from disqueue.core.ids cimport JobIds
-from disqueue.core.job cimport Job, make_job, new_job
+from disqueue.core.job cimport Job, id_of, make_job, new_job
 from disqueue.core.job_replies cimport reply_id
+from disqueue.core.masks cimport count_of
 from disqueue.core.peer cimport Peer
 from disqueue.core.peers cimport Peers
 from disqueue.core.queue cimport Queue
@@ -43,9 +44,12 @@ cdef class Replication(Peers):
     cdef bint _give_up_paused(self, Job job, Copying copying) except -1
     @cython.locals(copying=Copying)
     cpdef replicated(self, Job job)
+    @cython.locals(client=Client, reply=ReplyWriter)
     cdef _end_copying(self, Job job, Copying copying)
-    @cython.locals(client=Client, reply=ReplyWriter, answer=Answer)
+    @cython.locals(client=Client)
     cdef _answer_add(self, Copying copying, bytes text)
+    @cython.locals(reply=ReplyWriter, answer=Answer)
+    cdef _write_answers(self, Client client)
     @cython.locals(record=JobRecord, job_id=bytes, known=Job, job=Job, reason=int)
     cpdef store_copies(self, Peer peer, list jobs, bint queue_now)
     @cython.locals(queue=Queue, name=bytes)

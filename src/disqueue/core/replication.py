@@ -16,10 +16,12 @@ from disqueue.core.job import (
     ONCE_QUEUED,
     WAIT_REPL,
     Job,
+    id_of,
     make_job,
     new_job,
 )
 from disqueue.core.job_replies import reply_id
+from disqueue.core.masks import count_of
 from disqueue.core.peers import Peers
 from disqueue.core.queue import PAUSED_IN, Queue
 from disqueue.core.recent import RecentIds
@@ -179,7 +181,7 @@ class Replication(Peers):
         self.waiting_jobs += 1
         if copying.external:
             job.owners = 0
-        copying.job_id = job.id
+        copying.job_id = id_of(job)
         job.waiter = copying
         self.register(job)
         targets = self._choose_targets(job, copying, wanted)
@@ -243,7 +245,7 @@ class Replication(Peers):
         """Copies are missing: try one more node, or the same ones again when there is no other."""
         copying = job.waiter
         assert copying is not None
-        if job.state == WAIT_REPL and copying.confirmed.bit_count() >= job.replicate:
+        if job.state == WAIT_REPL and count_of(copying.confirmed) >= job.replicate:
             if self._must_wait(copying):
                 self._plan_step(copying, [])
             else:
@@ -276,7 +278,7 @@ class Replication(Peers):
         if copying is None:
             return
         copying.confirmed |= peer.bit
-        if copying.confirmed.bit_count() >= job.replicate:
+        if count_of(copying.confirmed) >= job.replicate:
             if job.state == WAIT_REPL:
                 if not self._must_wait(copying):
                     self.replicated(job)
@@ -333,7 +335,15 @@ class Replication(Peers):
         job.waiter = None
         self.waiting_jobs -= 1
         job.state = ACTIVE
-        self._answer_add(copying, b"+" + job.id + b"\r\n")
+        client = copying.client
+        if client is None or client.pending_adds[0] is not copying:
+            self._answer_add(copying, b"+" + copying.job_id + b"\r\n")
+            return
+        copying.client = None  # its turn has come: without a text that is kept
+        reply: ReplyWriter = client.reply
+        reply_id(reply, job)
+        client.pending_adds.popleft()
+        self._write_answers(client)
 
     def _answer_add(self, copying: Copying, text: bytes) -> None:
         """Answer a producer, once the ADDJOBs before this one on its connection have their answers."""
@@ -342,9 +352,12 @@ class Replication(Peers):
         if client is None:
             return
         copying.client = None
+        if client.pending_adds[0] is copying:
+            self._write_answers(client)
+
+    def _write_answers(self, client: Client) -> None:
+        """Write the answers that are known, up to the first one that is not."""
         pending = client.pending_adds
-        if pending[0] is not copying:
-            return
         reply: ReplyWriter = client.reply
         while pending:
             answer: Answer = pending[0]
@@ -472,7 +485,7 @@ class Replication(Peers):
         name = record.queue
         if len(record.body) > self.settings.max_job_bytes or len(name) > self.settings.max_queue_name_bytes:
             return REFUSED_SIZE
-        queue = self.queues.get(name)
+        queue = self.known_queue(name)
         if queue is not None and queue.pause & PAUSED_IN:
             return REFUSED_PAUSED
         return 0

@@ -81,6 +81,8 @@ class Scheduler(Registry):
                 wake_ms = copying.next_ms
             if copying.deadline_ms < wake_ms:
                 wake_ms = copying.deadline_ms
+        if job.timer_slot >= 0 and job.wake_ms <= wake_ms and not job.flags & HELD:
+            return  # it looks again when it wakes: most jobs are over before that
         self.timers.set(job, wake_ms)
 
     def job_due(self, job: Job) -> None:
@@ -387,4 +389,3 @@ class Scheduler(Registry):
         job.confirmed = 0
         job.attempts = 0
         self.acked_jobs += 1
-        self.evictable[job] = None

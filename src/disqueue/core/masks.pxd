@@ -1,0 +1,3 @@
+cpdef bint covers(mask, part) except -1
+cpdef int count_of(mask) except -1
+cpdef unconfirmed(owners, members, unknown, confirmed)
