@@ -79,7 +79,7 @@ class Checker(Observer):
         self.restarts = Restarts(self.ledger)
         self.calm = True
         self.forgetful = False
-        """Nodes that live are forgotten: an at-most-once job on its way between two that are parted then may be lost."""
+        """Nodes that live have been forgotten: an at-most-once job on its way between two that are parted then may be lost."""
         self.late_ms = 1000
         """How much later than its TTL a job may be handed out where it was on its way while time passed."""
         self.hop_ms = 0
@@ -310,6 +310,10 @@ class Checker(Observer):
             return
         if self.now_ms - self.broadcasts.get((queue.name, state), NEVER_MS - FORWARDED_MS) < FORWARDED_MS:
             self.pause_overruled(process, queue.name)
+
+    def node_forgotten(self) -> None:
+        """From here on nodes may count on others that do not know them any more."""
+        self.forgetful = True
 
     def pause_overruled(self, process: Process, name: bytes) -> None:
         """The pause state of a queue is set by something else than the last request there."""

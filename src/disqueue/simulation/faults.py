@@ -313,12 +313,14 @@ class Faults:
             return
         asked, forgotten = dice.sample(machines, 2)
         process = asked.process
-        if process is None or process.paused or process.members.find(forgotten.node_id) is None:
-            return  # one that is stopped would do it at some later time, when the faults may be over
+        if process is None or process.members.find(forgotten.node_id) is None:
+            return
         self.cluster.trace.note(asked.name, f"is told to forget {forgotten.name}")
 
         def forget() -> None:
-            if process.members.find(forgotten.node_id) is not None:
+            # One that is stopped now does it when it goes on, and that may be when the faults are over.
+            if not self.over and process.members.find(forgotten.node_id) is not None:
+                self.cluster.observer.node_forgotten()
                 process.members.forget(forgotten.node_id)
 
         process.post(forget)

@@ -47,6 +47,9 @@ class Observer:
     def reply_withheld(self, connection: ClientConnection, request: Request | None, reply: Reply) -> None:
         """A reply was thrown away: what it promises could not be written, or the client is gone."""
 
+    def node_forgotten(self) -> None:
+        """A node is about to be removed from the cluster."""
+
     def pause_overruled(self, process: Process, name: bytes) -> None:
         """The pause state of a queue was set by something else than a request of a client."""
 

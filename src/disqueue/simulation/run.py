@@ -56,7 +56,6 @@ class Run:
         self.options = options
         self.checker = Checker()
         self.checker.calm = options.calm
-        self.checker.forgetful = "forget" in options.faults
         self.checker.late_ms = 100 if options.calm else 30_000
         self.checker.hop_ms = options.max_latency_ms
         self.cluster = Cluster(options.seed, options.nodes, self.checker, options.node_timeout_ms)
