@@ -112,7 +112,7 @@ class Client:
         """Bytes arrive at the server, in parts as large as its buffers."""
         view = memoryview(data)
         while view:
-            room = self._protocol.get_buffer(-1)
+            room = memoryview(self._protocol.get_buffer(-1))
             part = min(len(room), len(view))
             room[:part] = view[:part]
             del room

@@ -40,6 +40,17 @@ def receive(parser: Any, data: bytes) -> None:
         data = data[count:]
 
 
+def receive_by_window(parser: Any, data: bytes) -> None:
+    """The same through `get_window`, which need not be a view."""
+    while data:
+        window = parser.get_window(-1)
+        count = min(len(window), len(data))
+        with memoryview(window) as view:
+            view[:count] = data[:count]
+            parser.buffer_updated(count)
+        data = data[count:]
+
+
 def feed(parser: Any, data: bytes) -> None:
     """Hand `data` over in one piece."""
     parser.feed(data)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wire.resp_twins import TWINS, Outcome, drive, feed, receive, request
+from tests.wire.resp_twins import TWINS, Outcome, drive, feed, receive, receive_by_window, request
 
 LINE = 65_536
 
@@ -110,7 +110,7 @@ def cuts(stream: bytes) -> list[list[bytes]]:
 
 
 def assert_same_however_cut(twin: ModuleType, stream: bytes, expected: Outcome) -> None:
-    for by in (feed, receive):
+    for by in (feed, receive, receive_by_window):
         assert drive(twin, [stream], by=by) == expected
         for chunks in cuts(stream):
             assert drive(twin, chunks, by=by) == expected
@@ -136,7 +136,7 @@ def test_unfinished(twin: ModuleType, stream: bytes) -> None:
 
 
 @pytest.mark.parametrize("size", [32_767, 32_768, 32_769, 65_536, 200_000, 3_000_000])
-@pytest.mark.parametrize("by", [feed, receive])
+@pytest.mark.parametrize("by", [feed, receive, receive_by_window])
 def test_large_bodies(twin: ModuleType, size: int, by: Any) -> None:
     body = bytes(range(256)) * (size // 256 + 1)
     stream = request(b"A", body[:size], b"z") + request(b"B", body[:size]) + b"PING\n"
@@ -165,7 +165,7 @@ def test_the_query_buffer_limit_counts_the_arguments_of_a_request(twin: ModuleTy
     small = {"max_query_buffer_bytes": 1000}
     assert drive(twin, [request(b"A" * 900)] * 5, small).fault is None
     assert drive(twin, [b"*1\r\n$990\r\n"], small).fault == text
-    for by in (feed, receive):
+    for by in (feed, receive, receive_by_window):
         assert drive(twin, [b"*100\r\n", *[b"$1\r\nx\r\n"] * 100], small, by).fault == text
     assert drive(twin, [b"x" * 1001], small).fault == text
 
@@ -231,7 +231,7 @@ STREAMS = st.one_of(
 )
 
 
-@given(STREAMS, STREAMS, st.lists(st.integers(1, 30), max_size=40), st.sampled_from([feed, receive]))
+@given(STREAMS, STREAMS, st.lists(st.integers(1, 30), max_size=40), st.sampled_from([feed, receive, receive_by_window]))
 def test_all_twins_agree_however_a_stream_is_cut(first: bytes, second: bytes, steps: list[int], by: Any) -> None:
     stream = first + second
     chunks, place = [], 0

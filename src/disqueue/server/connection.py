@@ -6,9 +6,11 @@ asyncio looks for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from disqueue.core.client import BLOCKED_ADDJOB, NOT_BLOCKED, Client
+from disqueue.server.passes import Participant
 from disqueue.server.sending import send_now
 from disqueue.wire.resp import ParserLimits, ProtocolError, ReplyWriter, RequestParser
 
@@ -35,7 +37,7 @@ ACCOUNT_STEP_BYTES = 4096
 """Smaller changes of what a connection buffers are not worth telling the memory account."""
 
 
-class Connection:
+class Connection(Participant):
     """A connection and its client.
 
     `stranger`: the password is still to come. `ended`: the peer sends no more. `closed`: the transport is gone. `draining`: an
@@ -43,6 +45,7 @@ class Connection:
     """
 
     def __init__(self, shell: Shell, client_id: int) -> None:
+        Participant.__init__(self)
         self.shell = shell
         self.stranger = bool(shell.dispatcher.password)
         self.parser = RequestParser(STRANGER_LIMITS if self.stranger else shell.limits)
@@ -51,9 +54,8 @@ class Connection:
         self.client.connection = self
         self.dispatcher = shell.dispatcher
         self.transport: asyncio.Transport | None = None
+        self.is_closing: Callable[[], bool]
         self.held: list[bytes] | None = None
-        self.dirty = False
-        self.waiting_turn = False
         self.reading_paused = False
         self.writing_paused = False
         self.draining = False
@@ -69,7 +71,7 @@ class Connection:
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return where the next bytes go."""
-        return self.parser.get_buffer(sizehint)
+        return self.parser.get_window(sizehint)
 
     def buffer_updated(self, count: int) -> None:
         """Take bytes that have come, and execute what is complete."""
@@ -106,6 +108,7 @@ class Connection:
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is there."""
         self.transport = transport  # type: ignore[assignment]
+        self.is_closing = transport.is_closing
         self.shell.connection_made(self)
 
     def eof_received(self) -> bool:
@@ -190,7 +193,7 @@ class Connection:
 
     def account(self) -> None:
         """Tell the memory account what this connection buffers, and let the peer wait when its turn does not come."""
-        held = self.parser.buffered_bytes
+        held = self.parser.held_bytes()
         if self.waiting_turn and held > INPUT_BYTES_PAUSE and not self.reading_paused and self.transport is not None:
             self.reading_paused = True
             self.transport.pause_reading()
@@ -232,7 +235,7 @@ class Connection:
 
         A transport that is closing may have closed its descriptor, which may be another connection's by now.
         """
-        if self.descriptor >= 0 and not transport.is_closing():
+        if self.descriptor >= 0 and not self.is_closing():
             if self.backlog:
                 self.backlog = transport.get_write_buffer_size() > 0
             if not self.backlog:

@@ -24,9 +24,12 @@ cdef class RequestParser:
 
     cpdef void feed(self, data) except *
     cpdef object get_buffer(self, Py_ssize_t sizehint=*)
+    cpdef object get_window(self, Py_ssize_t sizehint=*)
+    cpdef Py_ssize_t held_bytes(self) noexcept
     cpdef void buffer_updated(self, Py_ssize_t count) except *
     cpdef list next_request(self)
 
+    cdef int open_window(self) except -1
     cdef list parse(self)
     cdef bint begin_request(self) except -1
     cdef bint receive_arguments(self) except -1

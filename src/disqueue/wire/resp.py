@@ -97,6 +97,10 @@ class RequestParser:
     @property
     def buffered_bytes(self) -> int:
         """Bytes held for this connection: unparsed input and the arguments of the unfinished request."""
+        return self.held_bytes()
+
+    def held_bytes(self) -> int:
+        """As `buffered_bytes`, which compiled code would look up by its name."""
         return len(self._buffer) - self._position + self._request_bytes + self._body_filled
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
@@ -123,6 +127,10 @@ class RequestParser:
         self._landing = bytearray(READ_BYTES)
         self._room = READ_BYTES
         return memoryview(self._landing)
+
+    def get_window(self, sizehint: int = -1) -> memoryview:
+        """As `get_buffer`, for an event loop: it has a length and can be written to. The compiled twin makes no view."""
+        return self.get_buffer(sizehint)
 
     def buffer_updated(self, count: int) -> None:
         """`count` bytes were written to the buffer that `get_buffer` gave."""

@@ -38,6 +38,10 @@ cdef class RequestParser:
     @property
     def buffered_bytes(self):
         """Bytes held for this connection: unparsed input and the arguments of the unfinished request."""
+        return self.held_bytes()
+
+    cpdef Py_ssize_t held_bytes(self) noexcept:
+        """As `buffered_bytes`, which compiled code would look up by its name."""
         return self.end - self.start + self.request_bytes + self.body_filled
 
     cpdef void feed(self, data) except *:
@@ -56,6 +60,22 @@ cdef class RequestParser:
 
     cpdef object get_buffer(self, Py_ssize_t sizehint=-1):
         """Where the next bytes may be received; valid until the next call to the parser."""
+        self.open_window()
+        return PyMemoryView_FromObject(self)
+
+    cpdef object get_window(self, Py_ssize_t sizehint=-1):
+        """As `get_buffer`, for an event loop: the parser itself, which has a length and can be written to."""
+        self.open_window()
+        return self
+
+    def __len__(self):
+        """The room of the window that is open."""
+        return self.window_room
+
+    def __bool__(self):
+        return True
+
+    cdef int open_window(self) except -1:
         self.window_in_body = self.body != NULL and self.body_filled < self.body_bytes
         if self.window_in_body:
             self.reserve_body(1)
@@ -65,7 +85,7 @@ cdef class RequestParser:
             self.reserve(MIN_READ_BYTES)
             self.window = bytes_data(self.block) + self.end
             self.window_room = self.capacity - self.end
-        return PyMemoryView_FromObject(self)
+        return 0
 
     cpdef void buffer_updated(self, Py_ssize_t count) except *:
         """`count` bytes were written to the buffer that `get_buffer` gave."""
