@@ -6,6 +6,17 @@ from disqueue.core.node cimport Node
 from disqueue.commands.clock cimport SystemClock
 
 
+cdef int _SLOW_PASS_MS, _HOUSEKEEPING_EVERY_MS
+
+
+
+cdef class Participant:
+    cdef public bint dirty
+    cdef public bint waiting_turn
+
+    cpdef flush(self)
+
+
 cdef class Passes:
     cdef public Node node
     cdef public Dispatcher dispatcher
@@ -17,10 +28,13 @@ cdef class Passes:
     cdef public list dirty
     cdef public list waiting
     cdef public bint in_pass
+    cdef public bint watched
+    cdef long long housekeeping_ms
     cdef public long long now_ms
     cdef public bint paused
     cdef public long long paused_until_ms
     cdef public bint output_limited
+    cdef object bound_end_pass
     cdef object timer
     cdef long long timer_ms
 
@@ -28,11 +42,14 @@ cdef class Passes:
     cpdef begin_event(self)
     @cython.locals(now_ms="long long")
     cdef read_clock(self, long long elapsed_us)
+    @cython.locals(connection=Participant)
     cpdef end_pass(self)
-    cpdef give_turn(self, object connection)
-    cpdef mark_dirty(self, object connection)
-    cdef _flush(self, object connection)
+    cpdef give_turn(self, Participant connection)
+    cpdef mark_dirty(self, Participant connection)
+    cdef _flush(self, Participant connection)
     cdef _write_journal(self)
+    @cython.locals(now_ms="long long")
+    cdef bint _housekeeping_due(self) except -1
     cpdef withhold(self)
     @cython.locals(deadline_ms="long long", other_ms="long long")
     cdef _arm(self)

@@ -8,13 +8,30 @@ from typing import TYPE_CHECKING
 
 from disqueue.commands.clock import SystemClock
 from disqueue.commands.dispatch import Dispatcher
-from disqueue.commands.statistics import Statistics
+from disqueue.commands.statistics import SAMPLE_MS, Statistics
 from disqueue.core.node import Node
 from disqueue.server import logs
 
 if TYPE_CHECKING:
     from disqueue.server.connection import Connection
     from disqueue.server.journal import ServerJournal
+
+SLOW_PASS_MS = 20
+_SLOW_PASS_MS = SLOW_PASS_MS
+_HOUSEKEEPING_EVERY_MS = SAMPLE_MS
+
+
+class Participant:
+    """What takes part in passes: a connection."""
+
+    def __init__(self) -> None:
+        self.dirty = False
+        """It is in `Passes.dirty`."""
+        self.waiting_turn = False
+        """It is in `Passes.waiting`."""
+
+    def flush(self) -> None:
+        """Send what was written in this pass."""
 
 
 class Passes:
@@ -29,6 +46,7 @@ class Passes:
         self.dispatcher: Dispatcher
         self.statistics: Statistics
         self.loop: asyncio.AbstractEventLoop
+        self.bound_end_pass = self.end_pass  # made once, not in each pass
         self.journal: ServerJournal | None = None
         self.end_of_pass: list[Callable[[], None]] = []
         """Called after the journal is written and before clients get their replies: links to peers."""
@@ -37,6 +55,9 @@ class Passes:
         self.waiting: list[Connection] = []
         """Connections that have their turn in the next pass."""
         self.in_pass = False
+        self.watched = False
+        """Idle clients or a pause are to be looked at in each pass."""
+        self.housekeeping_ms = 0
         self.now_ms = clock.now_ms()
         self.paused = False
         self.paused_until_ms = 0
@@ -49,7 +70,7 @@ class Passes:
         """The first event of a pass: set its clock and fire what is due."""
         self.in_pass = True
         self.now_ms = self.clock.now_ms()
-        self.loop.call_soon(self.end_pass)
+        self.loop.call_soon(self.bound_end_pass)
         self.node.begin_pass(self.now_ms, self.clock.wall_ms())
         try:
             self.node.advance()
@@ -89,7 +110,8 @@ class Passes:
         for connection in dirty:
             self._flush(connection)
         try:
-            self.housekeeping()
+            if self._housekeeping_due():
+                self.housekeeping()
         except Exception as error:
             self.step_failed(error)
         self.in_pass = False
@@ -100,8 +122,16 @@ class Passes:
             self.loop.call_soon(self.turns)
         self._arm()
 
+    def _housekeeping_due(self) -> bool:
+        """Tell whether something is to be looked at after this pass: at least ten times a second, and after each slow one."""
+        now_ms = self.now_ms
+        if not self.watched and now_ms < self.housekeeping_ms and self.clock.now_ms() - now_ms < _SLOW_PASS_MS:
+            return False
+        self.housekeeping_ms = now_ms + _HOUSEKEEPING_EVERY_MS
+        return True
+
     def housekeeping(self) -> None:
-        """What a shell does at the end of each pass."""
+        """What a shell does at the end of passes: rates, slow passes, idle clients."""
 
     def step_failed(self, error: Exception) -> None:
         """A step of a pass raised."""
@@ -177,13 +207,15 @@ class Passes:
     # -- sleeping
 
     def other_deadline_ms(self) -> int:
-        """Return when the shell wants to be woken besides the node, or -1."""
+        """Return when the shell wants to be woken besides the node, or -1. Asked while there is a journal, or `watched`."""
         return -1
 
     def _arm(self) -> None:
         """Sleep until the next deadline; a timer that fires a little early costs less than moving it each time."""
         deadline_ms = self.node.next_deadline_ms()
-        other_ms = self.other_deadline_ms()
+        other_ms = -1
+        if self.watched or self.journal is not None:
+            other_ms = self.other_deadline_ms()
         if deadline_ms < 0 or 0 <= other_ms < deadline_ms:
             deadline_ms = other_ms
         if deadline_ms < 0:

@@ -19,7 +19,7 @@ from disqueue.core.client import NOT_BLOCKED, Client
 from disqueue.server import listeners, logs, process
 from disqueue.server.connection import OUTPUT_BYTES_PAUSE, Connection
 from disqueue.server.idle import IdleClients
-from disqueue.server.passes import Passes
+from disqueue.server.passes import SLOW_PASS_MS, Passes
 from disqueue.wire.resp import ParserLimits
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ DRAIN_S = 1.0
 """How long a peer that was sent an error may take to read it: closing at once while it still sends would destroy the error."""
 DRAINING_MAX = 256
 """So many connections are closed that way at a time; more are cut."""
-SLOW_PASS_MS = 20
 COLLECT_EVERY_MS = 60_000
 
 TOO_MANY_CLIENTS = b"ERR max number of clients reached"
@@ -109,6 +108,7 @@ class Shell(Passes):
     def _timeout_changed(self, value: Value) -> None:
         assert isinstance(value, int)
         self.idle.set_timeout(value * 1000, self.clients())
+        self._set_watched()
 
     def _keep_alive_changed(self, value: Value) -> None:
         assert isinstance(value, int)
@@ -160,7 +160,7 @@ class Shell(Passes):
     # -- the pass
 
     def housekeeping(self) -> None:
-        """What is done at the end of each pass."""
+        """What is done at the end of a pass, but not of each one."""
         now_ms = self.now_ms
         self.statistics.sample(now_ms, self.dispatcher)
         took_ms = self.clock.now_ms() - now_ms
@@ -175,6 +175,10 @@ class Shell(Passes):
         if now_ms - self.collected_ms >= COLLECT_EVERY_MS:
             self.collected_ms = now_ms
             process.collect_if_small(len(self.node.jobs) + len(self.connections))
+
+    def _set_watched(self) -> None:
+        """Passes look at idle clients and at a pause only while there are some."""
+        self.watched = self.paused or self.idle.timeout_ms > 0
 
     def other_deadline_ms(self) -> int:
         """Return when idle clients, a pause or the journal want to be looked at, or -1."""
@@ -347,9 +351,11 @@ class Shell(Passes):
         if until_ms:
             self.paused_until_ms = max(until_ms, self.paused_until_ms)
             self.paused = True
+            self._set_watched()
             return
         self.paused = False
         self.paused_until_ms = 0
+        self._set_watched()
         for connection in self.connections.values():
             if connection.held is not None:
                 self.give_turn(connection)
