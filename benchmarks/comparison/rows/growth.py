@@ -10,6 +10,7 @@ from comparison.peers.base import SECONDS, Peer, ProtocolPeer, Work
 from comparison.peers.found import Peers
 from comparison.rows.base import Context, Figure, Plot, Row, Target
 from comparison.servers import Running
+from disqueue.cli.bench_process import resident_bytes
 from disqueue.cli.bench_throughput import Plan, run_adds, run_cycles
 
 BASE = 10_000
@@ -24,6 +25,10 @@ def _cost(held: int) -> str:
 
 def _ratio(held: int) -> str:
     return f"{held:,} held: over {BASE:,} held"
+
+
+def _memory(held: int) -> str:
+    return f"{held:,} held: memory"
 
 
 class Growth(Row):
@@ -58,6 +63,7 @@ class Growth(Row):
                 ratio = statistics.median(many_costs) / statistics.median(few_costs[-TURNS:])
                 yield Figure(_cost(level), "us a job", statistics.median(many_costs), remark)
                 yield Figure(_ratio(level), "times", ratio, remark)
+                yield Figure(_memory(level), "bytes a job", growing.bytes_per_job, remark)
             yield Figure(_cost(BASE), "us a job", statistics.median(few_costs))
 
 
@@ -69,6 +75,11 @@ class _Queue:
         self._work = work
         self._protocol = peer.protocol(b"growth-" + secrets.token_hex(4).encode(), work, False)
         self._held = 0
+        self._empty_bytes = resident_bytes(running.pids)
+
+    @property
+    def bytes_per_job(self) -> float:
+        return (resident_bytes(self._running.pids) - self._empty_bytes) / self._held
 
     def _plan(self, jobs: int, pipeline: int) -> Plan:
         target, work = self._running.target(), self._work
