@@ -11,6 +11,7 @@ from comparison.results import RowResults
 from comparison.rows.base import Plot
 
 WIDTH_INCHES = 8.0
+OURS, OTHERS = "tab:blue", "silver"
 BAR_INCHES = 0.28
 STYLE = {
     "svg.fonttype": "none",
@@ -62,7 +63,8 @@ def _bars(axes: Any, figure: Any, one: RowResults, plot: Plot, works: Sequence[s
     for number, work in enumerate(works):
         places = [index + number * height for index in range(len(names))]
         values = [one.median(work, name) or 0.0 for name in names]
-        bars = axes.barh(places, values, height * 0.9, label=work)
+        colors = [OURS if name.startswith("Disqueue") else OTHERS for name in names] if len(works) == 1 else None
+        bars = axes.barh(places, values, height * 0.9, label=work, color=colors)
         axes.bar_label(bars, fmt=lambda value: f"{value:,.2f}" if value < 100 else f"{value:,.0f}", padding=3, fontsize=8)
     axes.set_yticks([index + height * (len(works) - 1) / 2 for index in range(len(names))], names)
     axes.invert_yaxis()

@@ -38,8 +38,11 @@ class Growth(Row):
     title = "Growth: a cycle in a queue of many jobs"
     rounds = 1
     targets = tuple(Target(_ratio(held), LIMIT) for held in LEVELS[1:])
+    costs = [_cost(held) for held in (BASE, *LEVELS)]
+    memory = [_memory(held) for held in LEVELS]
     plots = (
-        Plot("growth", "Server CPU of a job's life over jobs held", [_cost(held) for held in (BASE, *LEVELS)], kind="lines"),
+        Plot("growth-cpu", "Server CPU of a job's life over jobs held", costs, kind="lines"),
+        Plot("growth-memory", "Memory of a held job over jobs held", memory, kind="lines"),
     )
 
     def contenders(self, peers: Peers) -> Sequence[Peer]:

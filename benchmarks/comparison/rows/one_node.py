@@ -24,8 +24,8 @@ class Cycle(Row):
     title = "One node, 4 connections, pipeline 50, short backlog"
     targets = (Target(CYCLE, 0.35, "original"), Target(CYCLE, 1.0, "Redis list"))
     plots = (
-        Plot("cycle-cpu", "Server CPU of a job's life, pipelined", (CYCLE,)),
-        Plot("cycle-rate", "Jobs a second, pipelined (wall time)", (RATE,)),
+        Plot("cycle-cpu", "Server CPU of a job's life, pipelined", (CYCLE,), logarithmic=True),
+        Plot("cycle-rate", "Jobs a second, pipelined (wall time)", (RATE,), logarithmic=True),
     )
 
     def contenders(self, peers: Peers) -> Sequence[Peer]:
