@@ -16,9 +16,11 @@ from disqueue.wire.handshake import NONCE_BYTES
 
 DIAL_TIMEOUT_S = MAX_HANDSHAKE_MS / 1000
 KEEPALIVE_S = 15
+READ_BYTES = 1 << 14
+"""Read from a peer at once, some milliseconds of work. What fills it may have much behind it, which waits for the next pass."""
 
 
-class PeerProtocol(asyncio.Protocol):
+class PeerProtocol(asyncio.BufferedProtocol):
     """One socket of the bus: asyncio's protocol, and the transport of its `Link`."""
 
     def __init__(self, network: PeerNetwork, link: Link | None) -> None:
@@ -41,16 +43,27 @@ class PeerProtocol(asyncio.Protocol):
             logs.log_event("warning", "a connection of a peer failed inside the server", peer=remote, exception=error)
             self.abort()  # `connection_lost` tells the link, if there is one
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._network.buffer
+
+    def buffer_updated(self, count: int) -> None:
         link = self._link
         if link is None or link.closed:
             return
         self._network.begin_event()
         try:
-            link.received(data)
+            link.received(bytes(self._network.buffer[:count]))
         except Exception as error:  # a fault of ours must cost no more than this link
             logs.log_event("warning", "a record of a peer failed inside the server", peer=link.remote, exception=error)
             link.fail("internal error")
+        if count == READ_BYTES and self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """The pass has ended: read what else the peer has sent."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def connection_lost(self, error: Exception | None) -> None:
         link = self._link
@@ -97,6 +110,8 @@ class PeerNetwork:
         self.begin_event = begin_event
         self._refusal = refusal
         self.bus: Bus
+        self.buffer = memoryview(bytearray(READ_BYTES))
+        """What any link reads goes through here and is copied at once."""
         self._sources = [address for address in source_addresses if _is_specific(address)]
         self._server_tls = server_tls
         self._client_tls = client_tls
