@@ -58,6 +58,18 @@ def test_a_table_comes_back_whole() -> None:
     assert not again.bans.holds(b"d" * 40, 65_001)
 
 
+def test_the_journals_of_others_are_kept() -> None:
+    members = filled()
+    members.journal_age.restore(LEFT, (7 << 32) + 80)
+    text = nodes_file(members)
+    assert f"vars journals {LEFT.decode()},{(7 << 32) + 80}\n" in text
+    again = fresh()
+    restore(again, parse_nodes(text))
+    assert nodes_file(again) == text
+    assert again.journal_age.ping_fields(again.find(LEFT)) == (0, (7 << 32) + 80, 0)
+    assert parse_nodes("vars journals x,1\n").problems[0] == "line 1: malformed place of a journal"
+
+
 def test_a_file_of_disque_is_taken_over() -> None:
     table = parse_nodes(
         f"{LEFT.decode()} 192.168.1.5:7712 fail?,leaving 1480000000000 1480000000001 disconnected\n"

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from disqueue.core.client import Client
-from disqueue.core.job import ASKED, DELIVERED, QUEUED, Job
+from disqueue.core.job import ASKED, DELIVERED, QUEUED, RESTORED, Job
 from disqueue.core.node import Node
 from disqueue.core.settings import Settings
 from disqueue.journal.runtime import JournalRuntime, JournalSettings
@@ -137,7 +137,7 @@ def job_state(job: Job, offset_ms: int) -> tuple[Any, ...]:
         None if job.queue is None else job.queue.name,
         job.body,
         job.state,
-        job.flags & ~ASKED,
+        job.flags & ~(ASKED | RESTORED),
         job.nacks,
         job.deliveries,
         job.ctime_ns,

@@ -71,7 +71,7 @@ class Gossip:
         for peer in membership.peers:
             if peer.link_up:
                 told = [entry for about, entry in entries if about is not peer]
-                peer.outbox.append(Ping(0, membership.me.flags, told, bans))
+                peer.outbox.append(Ping(0, membership.me.flags, told, bans, *membership.journal_age.ping_fields(peer)))
 
     def introduce(self, peer: Peer) -> None:
         """A new link: tell the peer all that is known."""

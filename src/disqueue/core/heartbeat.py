@@ -39,7 +39,8 @@ class Heartbeat:
         peer.ping_sent_ms = membership.now_ms
         if not peer.silent_since_ms:
             peer.silent_since_ms = membership.now_ms or 1
-        peer.outbox.append(Ping(self._stamp, membership.me.flags, nodes, list(bans)))
+        told = membership.journal_age.ping_fields(peer)
+        peer.outbox.append(Ping(self._stamp, membership.me.flags, nodes, list(bans), *told))
         membership.wake_at(membership.now_ms + PING_PERIOD_MS)
 
     def ping_all(self) -> None:

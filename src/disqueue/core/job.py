@@ -20,6 +20,7 @@ from disqueue.core.job_state import (
     ONCE_QUEUED,
     PLACEHOLDER,
     QUEUED,
+    RESTORED,
     STATE_NAMES,
     WAIT_REPL,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "ONCE_QUEUED",
     "PLACEHOLDER",
     "QUEUED",
+    "RESTORED",
     "STATE_NAMES",
     "WAIT_REPL",
     "Job",

@@ -37,4 +37,7 @@ MOVED = 256
 CONTESTED = 512
 """Another node has the job too, while it is out with a worker of this one: ask again before it is queued."""
 
+RESTORED = 1024
+"""An at-most-once job that this process has from its journal: it goes when the disk turns out to be an old copy."""
+
 COUNTER_MAX = 0xFFFF

@@ -24,6 +24,7 @@ cdef class Membership:
     cdef public object heartbeat
     cdef public object joining
     cdef public object dialling
+    cdef public object journal_age
 
     cpdef begin_pass(self, long long now_ms, long long wall_ms)
     cpdef advance(self)

@@ -15,6 +15,7 @@ from disqueue.core.dialling import STALE_MS, Dialling
 from disqueue.core.gossip import Gossip
 from disqueue.core.heartbeat import Heartbeat
 from disqueue.core.joining import MAX_MEMBERS, Joining
+from disqueue.core.journal_age import JournalAge
 from disqueue.core.membership_ports import (
     BusPort,
     ClusterError,
@@ -68,6 +69,7 @@ class Membership:
         self.heartbeat = Heartbeat(self)
         self.joining = Joining(self)
         self.dialling = Dialling(self)
+        self.journal_age = JournalAge(self)
 
     # -- passes ---------------------------------------------------------------------------------------------------
 
@@ -292,6 +294,7 @@ class Membership:
                 peer.pong_owed = record.stamp
                 self._answer(peer)
             self.gossip.receive(peer, record)
+            self.journal_age.receive(peer, record)
         else:
             self._set_leaving_flag(peer, bool(record.flags & FLAG_LEAVING))
             self.heartbeat.receive_pong(peer, record.stamp)

@@ -76,6 +76,9 @@ class MembershipEvents:
     def peer_restarted(self, peer: Peer) -> None:
         """The peer's process is a new one: what it held in memory only is gone."""
 
+    def disk_is_old(self, peer: Peer) -> None:
+        """The peer knows of a later state of this node's journal than is on the disk."""
+
 
 @dataclass(slots=True)
 class MembershipStats:

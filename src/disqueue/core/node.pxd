@@ -11,6 +11,8 @@ from disqueue.core.settings cimport Settings
 cdef int DELETE, HANDOFF, RECEIVED, STORED
 
 cdef class Node(Handover):
+    cdef public long long dropped_once
+
     @cython.locals(members=Membership)
     cpdef begin_pass(self, long long now_ms, long long wall_ms)
     @cython.locals(members=Membership)

@@ -14,7 +14,7 @@ from disqueue.core.demand import Demand
 from disqueue.core.forwarding import Request
 from disqueue.core.handover import Handover
 from disqueue.core.ids import JobIds
-from disqueue.core.job import ACKED, DELETED, PLACEHOLDER, QUEUED, STATE_NAMES, Job
+from disqueue.core.job import ACKED, ACTIVE, DELETED, DELIVERED, PLACEHOLDER, QUEUED, RESTORED, STATE_NAMES, Job
 from disqueue.core.membership import Membership
 from disqueue.core.membership_ports import MembershipEvents, MembershipSettings
 from disqueue.core.queue import PAUSED_OUT, Queue
@@ -48,6 +48,8 @@ class Node(Handover):
         self.init_forwarding()
         self.init_federation()
         self.init_handover()
+        self.dropped_once = 0
+        """At-most-once jobs that were dropped because the disk is an old copy."""
 
     # -- the pass
 
@@ -279,6 +281,20 @@ class Node(Handover):
             if job.state == ACKED:
                 self.spread_ack(job)
 
+    def disk_is_old(self, peer: Peer) -> None:
+        """The journal was written further than the disk has it: at-most-once jobs from it may have been handed out since."""
+        jobs = [job for job in self.jobs if job.flags & RESTORED and job.state in (ACTIVE, QUEUED) and not job.flags & DELIVERED]
+        for job in jobs:
+            self.delete(job)
+        self.dropped_once += len(jobs)
+        self.log(
+            "warning",
+            "this node's disk is an old copy, or has lost what was on it: jobs that ended since may be delivered again, and"
+            " at-most-once jobs from the journal are dropped",
+            known_to=peer.node_id.decode(),
+            dropped=len(jobs),
+        )
+
 
 class _MemberEvents(MembershipEvents):
     """What membership tells, for the job layers."""
@@ -297,6 +313,9 @@ class _MemberEvents(MembershipEvents):
 
     def peer_forgotten(self, peer: Peer) -> None:
         self._node.peer_forgotten(peer)
+
+    def disk_is_old(self, peer: Peer) -> None:
+        self._node.disk_is_old(peer)
 
 
 def _receive_owners(node: Node, peer: Peer, record: wire.Owners) -> None:

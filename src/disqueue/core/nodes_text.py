@@ -2,7 +2,8 @@
 
 A line is `<id> <host>:<port>[@<bus port>] <flags> <ping sent> <pong received> connected|disconnected`, as in Disque; the bus
 port is there only when it is not the client port + 10000. Times are Unix milliseconds, 0 for none. nodes.conf ends with a
-`vars` line, which Disque ignores: `vars bans <id>,<stamp>,<end>;...`.
+`vars` line, which Disque ignores: `vars bans <id>,<stamp>,<end>;...`, and one of how far the journals of others were when
+this node heard of them: `vars journals <id>,<place>;...`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class NodesTable:
     me: NodeLine | None = None
     others: list[NodeLine] = field(default_factory=list)
     bans: list[tuple[bytes, int, int]] = field(default_factory=list)
+    journals: list[tuple[bytes, int]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -58,7 +60,12 @@ def nodes_file(membership: Membership) -> str:
         for ban in membership.bans.export(membership.now_ms)
         if ban.remaining_ms
     )
-    return "".join(lines) + (f"vars bans {bans}\n" if bans else "")
+    known = membership.journal_age.known
+    journals = ";".join(
+        f"{peer.node_id.decode()},{known[peer.node_id].furthest}" for peer in membership.peers if peer.node_id in known
+    )
+    lines += [f"vars {name} {items}\n" for name, items in (("bans", bans), ("journals", journals)) if items]
+    return "".join(lines)
 
 
 def parse_nodes(text: str) -> NodesTable:
@@ -91,6 +98,8 @@ def restore(membership: Membership, table: NodesTable) -> None:
     for node_id, stamp, end_wall_ms in table.bans:
         if end_wall_ms > membership.wall_ms:
             membership.bans.restore(node_id, stamp, end_wall_ms - membership.wall_ms, membership.now_ms)
+    for node_id, place in table.journals:
+        membership.journal_age.restore(node_id, place)
 
 
 def _format(membership: Membership, peer: Peer, role: str) -> str:
@@ -157,6 +166,8 @@ def _parse_line(table: NodesTable, words: list[str]) -> str:
 
 
 def _parse_vars(table: NodesTable, words: list[str]) -> str:
+    if len(words) == 3 and words[1] == "journals":
+        return _parse_journals(table, words[2])
     if len(words) != 3 or words[1] != "bans":
         return ""  # variables of other releases
     for item in words[2].split(";"):
@@ -165,6 +176,15 @@ def _parse_vars(table: NodesTable, words: list[str]) -> str:
         if not is_node_id(node_id.encode("utf-8", "replace")) or not _is_number(stamp) or not _is_number(end):
             return "malformed ban"
         table.bans.append((node_id.encode(), int(stamp), int(end)))
+    return ""
+
+
+def _parse_journals(table: NodesTable, text: str) -> str:
+    for item in text.split(";")[:MAX_MEMBERS]:
+        node_id, _, place = item.partition(",")
+        if not is_node_id(node_id.encode("utf-8", "replace")) or not _is_number(place):
+            return "malformed place of a journal"
+        table.journals.append((node_id.encode(), int(place)))
     return ""
 
 

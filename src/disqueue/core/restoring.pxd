@@ -3,7 +3,7 @@ from disqueue.core.job cimport Job
 from disqueue.core.node cimport Node
 from disqueue.core.queue cimport Queue
 
-cdef int ACKED, ACTIVE, DELAYED, DELIVERED, HELD, PLACEHOLDER, QUEUED
+cdef int ACKED, ACTIVE, DELAYED, DELIVERED, HELD, PLACEHOLDER, QUEUED, RESTORED
 
 @cython.locals(state=int, queue=Queue, delayed=int)
 cpdef bint restore_job(Node node, Job job, bytes name) except -1

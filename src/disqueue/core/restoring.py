@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from disqueue.core.federation import FORGOTTEN_OFFER
-from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELIVERED, HELD, PLACEHOLDER, QUEUED, Job
+from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELIVERED, HELD, PLACEHOLDER, QUEUED, RESTORED, Job
 from disqueue.core.node import Node
 
 ACK_WAIT_MS = 1000
@@ -35,6 +35,8 @@ def restore_job(node: Node, job: Job, name: bytes) -> bool:
         return False  # handed out at most once, and that was that
     queue = None if job.flags & PLACEHOLDER else node.queue_named(name)
     job.queue = queue
+    if job.retry_s == 0:
+        job.flags |= RESTORED
     delayed = job.flags & DELAYED
     job.flags &= ~DELAYED
     node.register(job)

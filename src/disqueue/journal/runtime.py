@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from disqueue.core.journal_age import SEGMENT_BITS
 from disqueue.core.node import Node
 from disqueue.journal.beginning import begin_segment, remove_leftovers, settle
 from disqueue.journal.compaction import Compactor
@@ -222,6 +223,13 @@ class JournalRuntime:
         self.error = ""
         self.state = ON
         self.node.journal = self.port_of(self.recorder)
+        end = segment if loading is None else previous  # without loading nothing is missing: all jobs are here
+        self.node.members.journal_age.begin(self.place, (end.number << SEGMENT_BITS) + (end.size if end.number else 0))
+
+    def place(self) -> int:
+        """Return how far the journal is known to be on the disk: it only grows as long as the disk is the same."""
+        number, offset = self.writer.synced
+        return (number << SEGMENT_BITS) + offset if self.state == ON else 0
 
     def _fresh_table(self) -> SegmentTable:
         table = SegmentTable(self.node.node_id)
@@ -443,6 +451,8 @@ class JournalRuntime:
             "aof_base_size": table.base_bytes,
             "aof_live_size": table.live_bytes(),
             "aof_segments": len(table.by_number),
+            "aof_is_old_copy": int(self.node.members.journal_age.lost > 0),
+            "aof_dropped_jobs": self.node.dropped_once,
             "aof_pending_rewrite": 0,
             "aof_buffer_length": self.writer.unsynced_bytes,
             "aof_pending_bio_fsync": int(self.writer.syncing),

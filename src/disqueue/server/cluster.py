@@ -98,7 +98,8 @@ class Cluster:
     async def met_peers(self) -> None:
         """Give the links to the nodes of nodes.conf a moment: usually all are there after some milliseconds."""
         for _ in range(MEETING_STEPS):
-            if all(peer.reachable for peer in self.members.peers):
+            heard = self.members.journal_age.heard  # also what they know of this node's journal, before a job of it is handed out
+            if all(peer.reachable and peer.slot in heard for peer in self.members.peers):
                 return
             await asyncio.sleep(MEETING_STEP_S)
 

@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from disqueue.core.job import ACKED, ACTIVE, ASKED, CONTESTED, DELIVERED, HELD, LEASED, PLACEHOLDER, QUEUED, WAIT_REPL, Job
+from disqueue.core.job import (
+    ACKED,
+    ACTIVE,
+    ASKED,
+    CONTESTED,
+    DELIVERED,
+    HELD,
+    LEASED,
+    PLACEHOLDER,
+    QUEUED,
+    RESTORED,
+    WAIT_REPL,
+    Job,
+)
 from disqueue.simulation.ledger import NEVER_MS, OK, Entry, Ledger, Violation
 
 if TYPE_CHECKING:
@@ -19,7 +32,7 @@ def lasting_state(job: Job) -> tuple[int, ...]:
     """Return what of a job has to survive a restart. An offer of it to another node need not."""
     if job.flags & HELD:
         return (job.state,)
-    return (job.state, job.flags & ~(ASKED | CONTESTED), job.nacks, job.deliveries)
+    return (job.state, job.flags & ~(ASKED | CONTESTED | RESTORED), job.nacks, job.deliveries)
 
 
 def _after_lease(process: Process, job: Job) -> tuple[int, ...]:

@@ -63,12 +63,19 @@ class GossipBan(Struct, array_like=True, gc=False, frozen=True):
 
 
 class Ping(BusRecord, tag=1):
-    """Asks for a `Pong` with the same stamp and tells what changed. `flags` are the sender's own."""
+    """Asks for a `Pong` with the same stamp and tells what changed. `flags` are the sender's own.
+
+    `written`: how far the sender's journal is on its disk; `seen`: how far that of earlier processes of the
+    receiver was; `lost`: a place of the sender's journal that was not on its disk any more (see `core.journal_age`). 0: none.
+    """
 
     stamp: Uint63
     flags: Uint16
     nodes: Annotated[list[GossipEntry], Meta(max_length=MAX_GOSSIP_ENTRIES)]
     bans: Annotated[list[GossipBan], Meta(max_length=MAX_GOSSIP_BANS)]
+    written: Uint63 = 0
+    seen: Uint63 = 0
+    lost: Uint63 = 0
 
 
 class Pong(BusRecord, tag=2):
