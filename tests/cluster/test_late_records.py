@@ -69,7 +69,9 @@ def test_whoever_holds_a_job_says_by_which_offer(offers: list[int]) -> None:
     assert said(one) == [(wire.ASK_HELD, [number])]
 
 
-def test_a_leaving_node_keeps_a_copy_whose_heir_has_lost_it_since() -> None:
+@pytest.mark.parametrize("answer", [wire.KEEPS_NOT, wire.KEEPS_FOR_NOW])
+def test_a_leaving_node_keeps_a_copy_that_nobody_else_keeps(answer: int) -> None:
+    """Its heir may have lost it since, or leave as well."""
     one = LoneNode()
     job_id = one.replica()
     one.run(lambda: one.node.set_leaving(True))
@@ -77,5 +79,15 @@ def test_a_leaving_node_keeps_a_copy_whose_heir_has_lost_it_since() -> None:
     for peer in one.peers:
         one.receive(peer, wire.Batch(wire.STORED, [job_id], []))
     for peer in one.peers:
-        one.receive(peer, wire.Batch(wire.OWNERS_KNOWN, [job_id], [0]))
+        one.receive(peer, wire.Batch(wire.OWNERS_KNOWN, [job_id], [answer]))
     assert one.node.jobs.get(job_id) is not None
+
+
+def test_a_node_that_leaves_says_that_others_must_not_count_on_it() -> None:
+    one = LoneNode()
+    job_id = one.replica()
+    for leaving, answer in ((False, wire.KEEPS), (True, wire.KEEPS_FOR_NOW)):
+        one.run(lambda leaving=leaving: one.node.set_leaving(leaving))  # type: ignore[misc]
+        one.sent()
+        one.receive(one.peers[0], wire.Owners([job_id, UNKNOWN_ONCE], [7, 7], True))
+        assert (wire.OWNERS_KNOWN, [answer, wire.KEEPS_NOT]) in said(one)

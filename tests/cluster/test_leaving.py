@@ -244,7 +244,7 @@ def test_a_job_that_its_heir_has_not_got_any_more_is_kept() -> None:
     a.get("q")
     peer = a.node.members.find(b.id)
     a.job(job).owners |= peer.bit
-    a.node.depart(a.job(job), peer.bit)
+    a.node.depart(a.job(job))
     nodes.wait(3000)
     assert a.job(job) is not None
     assert a.ask("ACKJOB", job) == 1

@@ -14,7 +14,7 @@ from disqueue.core.federation import Federation
 from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELIVERED, HELD, QUEUED, WAIT_REPL, Job
 from disqueue.core.timers import Timed
 from disqueue.wire.frames import JobRecord
-from disqueue.wire.job_records import ENQUEUE, LEFT, Owners, Store
+from disqueue.wire.job_records import ENQUEUE, KEEPS, KEEPS_FOR_NOW, KEEPS_NOT, LEFT, Owners, Store
 
 if TYPE_CHECKING:
     from disqueue.core.peer import Peer
@@ -32,15 +32,15 @@ MAX_LEFT = 20_000
 class Departure:
     """A job that this node is about to forget.
 
-    `told`: mask of the owners that all are told of; `known`: of those that know them; `kept`: of those that have said that they
-    have the job.
+    `told`: mask of the owners that all are told of; `known`: of those that know them; `kept`: of those that have said with that
+    that they keep the job. Where it was sent is asked as well: a job that was handed off to a copy came without its owners.
     """
 
-    def __init__(self, job: Job, keeper: int) -> None:
+    def __init__(self, job: Job) -> None:
         self.job = job
         self.told = 0
-        self.known = 0  # also the one that has it: a job that was handed off to a copy came without its owners
-        self.kept = keeper
+        self.known = 0
+        self.kept = 0
         self.next_ms = 0
 
 
@@ -95,7 +95,7 @@ class Handover(Federation):
         peer = self._heir(job)
         if peer is None:
             if job.state == ACTIVE and not job.flags & DELAYED and self.others(job.owners):
-                self.depart(job, 0)  # every node that can be reached has a copy already
+                self.depart(job)  # every node that can be reached has a copy already
                 return True
             return False
         if job.state == QUEUED:
@@ -148,13 +148,13 @@ class Handover(Federation):
     def handed_over(self, peer: Peer, job: Job) -> None:
         """A job has arrived where it was sent."""
         if self.leaving and job.state == ACTIVE and job.id not in self.departures:
-            self.depart(job, peer.bit)
+            self.depart(job)
 
     # -- being an owner no more
 
-    def depart(self, job: Job, keeper: int) -> None:
-        """Forget an active job as soon as all owners know each other and one has it; `keeper`: mask of one that has."""
-        departure = Departure(job, keeper)
+    def depart(self, job: Job) -> None:
+        """Forget an active job as soon as all owners know each other and one keeps it."""
+        departure = Departure(job)
         self.departures[job.id] = departure
         self._tell_owners(departure)
         if self.departures and self.handover_timer.timer_slot < 0:
@@ -198,15 +198,22 @@ class Handover(Federation):
         """Return the owners that a job had when this node gave its copy up without telling all of them; 0: nothing is known."""
         return self.left.get(job_id, 0)
 
+    def keeps(self, job_id: bytes) -> int:
+        """Say how far a node that is about to forget a job may count on this one: a number for `OWNERS_KNOWN`."""
+        if self.jobs.get(job_id) is None:
+            return KEEPS_NOT
+        return KEEPS_FOR_NOW if self.leaving or job_id in self.departures else KEEPS
+
     def owners_known(self, peer: Peer, job_id: bytes, kept: int) -> None:
-        """An owner knows all the others of a job; or (`kept` 0) it has not got the job any more."""
+        """An owner knows all the others of a job, and says how far it can be counted on."""
         departure = self.departures.get(job_id)
         if departure is not None:
             departure.known |= peer.bit
-            if kept:
+            if kept == KEEPS:
                 departure.kept |= peer.bit
             else:
                 departure.kept &= ~peer.bit
+            if kept == KEEPS_NOT:
                 departure.job.owners &= ~peer.bit
             if not self._unaware_of(departure):
                 self._tell_owners(departure)

@@ -323,7 +323,7 @@ def _receive_owners(node: Node, peer: Peer, record: wire.Owners) -> None:
         for job_id, owners in zip(record.ids, record.owners, strict=True):
             node.owners_told(peer, job_id, node.mask_of(peer, owners))
             if record.confirm:
-                node.tell(peer, wire.OWNERS_KNOWN, job_id, 1 if node.find_job(job_id) is not None else 0)
+                node.tell(peer, wire.OWNERS_KNOWN, job_id, node.keeps(job_id))
 
 
 RECORD_HANDLERS: dict[type, Callable[[Node, Peer, Any], None]] = {

@@ -402,12 +402,12 @@ class Replication(Peers):
         if self.journal is not None:
             self.journal.job_added(job)
         self.stand_back(job, delay_ms + job.retry_s * 1000)
-        self.depart(job, 0)
+        self.depart(job)
 
     def stand_back(self, job: Job, wait_ms: int) -> None:
         """Let another owner be first to queue the job; a higher layer knows how."""
 
-    def depart(self, job: Job, keeper: int) -> None:
+    def depart(self, job: Job) -> None:
         """Forget the job as soon as its owners know each other; a higher layer sees to it."""
 
     # -- failures

@@ -20,6 +20,8 @@ Damage = Generator[int, None, None]
 
 LONGEST_MS = 20_000
 HOUR_MS = 3_600_000
+TOGETHER_SHARE = 0.3
+"""So often another node is told to leave at the same time."""
 
 
 class Faults:
@@ -292,6 +294,8 @@ class Faults:
             return
         self.cluster.trace.note(machine.name, "is told to leave")
         process.post(lambda: process.node.set_leaving(True))
+        if dice.random() < TOGETHER_SHARE:
+            self._run(self._leave(dice))
         yield min(int(dice.expovariate(1 / 5000)), LONGEST_MS)
         if machine.process is process and not process.paused:
             if process.node.leaving and not len(process.node.jobs):

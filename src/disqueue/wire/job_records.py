@@ -62,7 +62,12 @@ WITHDRAWN = 16
 ASK_HELD = 17
 """Is this held job the sender's? number: of the offer, as in `ACCEPT`."""
 OWNERS_KNOWN = 18
-"""Answers an `Owners` that asks for it; number: 1 when the sender has the job, 0 when not."""
+"""Answers an `Owners` that asks for it; number: one of the KEEPS_ below."""
+
+KEEPS_NOT = 0
+KEEPS = 1
+KEEPS_FOR_NOW = 2
+"""The sender has the job and is about to give it away: two that do may not both count on the other."""
 
 QUEUED_NACK = 1
 QUEUED_DELIVERY = 2
