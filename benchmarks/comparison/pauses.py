@@ -27,10 +27,10 @@ class Pauses:
 
 
 @contextmanager
-def probing(running: Running) -> Iterator[Pauses]:
-    """Probe a server while the block runs; the figures are there when it has ended. Raises ServerFailed."""
+def probing(running: Running, node: int = 0) -> Iterator[Pauses]:
+    """Probe a node, which is one process, while the block runs; the figures are there when it has ended. Raises ServerFailed."""
     pauses = Pauses()
-    command = [sys.executable, str(PROBE), str(running.ports[0]), str(running.pids[0])]
+    command = [sys.executable, str(PROBE), str(running.ports[node]), str(running.pids[node])]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         yield pauses

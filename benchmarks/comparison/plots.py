@@ -85,8 +85,11 @@ def _lines(axes: Any, figure: Any, one: RowResults, plot: Plot, works: Sequence[
         ]
         axes.plot(*zip(*sorted(points), strict=True), marker="o", label=name)
     axes.set_xscale("log")
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("jobs held")
+    if plot.logarithmic:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel(plot.axis)
     axes.set_ylabel(one.units[works[0]])
     if len(one.contenders()) > 1:
         axes.legend(fontsize=8, frameon=False)

@@ -41,6 +41,8 @@ class Plot:
     works: Sequence[str]
     kind: str = "bars"
     logarithmic: bool = False
+    axis: str = ""
+    """What the numbers of `lines` are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 from comparison.pauses import probing
 from comparison.peers.base import Peer
@@ -36,49 +36,80 @@ GROWTH = "CPU a job, whole over a quarter"
 class _Leased(Disque):
     """ADDJOB with a lease of so many seconds."""
 
-    def __init__(self, lease_s: int) -> None:
-        super().__init__(QUEUE, BODY_BYTES, 1)
+    def __init__(self, copies: int, lease_s: int) -> None:
+        super().__init__(QUEUE, BODY_BYTES, copies)
         self._lease_s = lease_s
 
     def add_one(self, body: bytes) -> bytes:
-        return encode_request([b"ADDJOB", self.queue, body, b"10000", b"RETRY", b"%d" % self._lease_s])
+        options = [b"REPLICATE", b"%d" % self.copies, b"RETRY", b"%d" % self._lease_s]
+        return encode_request([b"ADDJOB", self.queue, body, b"10000", *options])
 
 
 class Burst(Row):
-    """A million, and a quarter of it, so that the cost of one can be compared."""
+    """All jobs, and a quarter of them, so that the cost of one can be compared."""
 
     key = "burst"
     title = "Leases of many jobs end in the same second"
     rounds = 1
-    targets = (Target(f"whole: {PAUSE}", 20.0), Target(GROWTH, 1.5))
+    targets = (
+        Target(f"whole: {PAUSE}", 20.0),
+        Target(f"whole: {PAUSE}", 20.0, of="Disqueue, journal everysec"),
+        Target(GROWTH, 1.5),
+    )
     plots = (Plot("burst", "Longest pause while many leases end in one second", [f"{part}: {PAUSE}" for part in PARTS]),)
+
+    def contenders(self, peers: Peers) -> Sequence[Peer]:
+        return [peers.ours, peers.everysec]
+
+    def run(self, peer: Peer, context: Context) -> Iterable[Figure]:
+        costs = []
+        for part, share in PARTS.items():
+            figures, cost_us = _burst(peer, 1, context.sizes.held // share, part, context.tell)
+            costs.append(cost_us)
+            yield from figures
+        yield Figure(GROWTH, "times", costs[1] / costs[0])
+
+
+class Spread(Row):
+    """A quarter of the jobs, each on three nodes, which ask each other before one of them queues it."""
+
+    key = "burst3"
+    title = "Leases of many jobs end in the same second, 3 nodes, 3 copies"
+    rounds = 1
+    part = "a quarter"
+    targets = (Target(f"{part}: {PAUSE}", 20.0),)
 
     def contenders(self, peers: Peers) -> Sequence[Peer]:
         return [peers.ours]
 
     def run(self, peer: Peer, context: Context) -> Iterable[Figure]:
-        costs = []
-        for part, share in PARTS.items():
-            jobs = context.sizes.held // share
-            with peer.nodes() as running, closing(Connection(running.target())) as connection:
-                hand_out(running, connection, jobs, context.tell)
-                with probing(running) as pauses:
-                    cost_s, took_s = requeued(running, connection, jobs, context.tell)
-            costs.append(cost_s * 1e6 / jobs)
-            yield Figure(f"{part}: jobs", "jobs", jobs)
-            yield Figure(f"{part}: {PAUSE}", "ms", pauses.cpu_ms)
-            yield Figure(f"{part}: longest wait of a client, wall", "ms", pauses.wall_ms)
-            yield Figure(f"{part}: pauses above 20 ms", "of all", pauses.above_20_ms)
-            yield Figure(f"{part}: until all are queued again", "s", took_s)
-            yield Figure(f"{part}: CPU", "us a job", costs[-1])
-        yield Figure(GROWTH, "times", costs[1] / costs[0])
+        return _burst(peer, 3, context.sizes.held // PARTS[self.part], self.part, context.tell)[0]
 
 
-def hand_out(running: Running, connection: Connection, jobs: int, tell: Progress) -> None:
+def _burst(peer: Peer, nodes: int, jobs: int, part: str, tell: Progress) -> tuple[list[Figure], float]:
+    """The figures of one burst, and its cost in CPU us a job. Pauses are the worst of all nodes."""
+    with peer.nodes(nodes) as running, ExitStack() as stack:
+        asking = [stack.enter_context(closing(Connection(running.target(node)))) for node in range(nodes)]
+        hand_out(running, asking[0], jobs, nodes, tell)
+        with ExitStack() as probes:
+            seen = [probes.enter_context(probing(running, node)) for node in range(nodes)]
+            cost_s, took_s = requeued(running, asking, jobs, tell)
+    cost_us = cost_s * 1e6 / jobs
+    return [
+        Figure(f"{part}: jobs", "jobs", jobs),
+        Figure(f"{part}: {PAUSE}", "ms", max(one.cpu_ms for one in seen)),
+        Figure(f"{part}: longest wait of a client, wall", "ms", max(one.wall_ms for one in seen)),
+        Figure(f"{part}: pauses above 20 ms", "of all", sum(one.above_20_ms for one in seen)),
+        Figure(f"{part}: until all are queued again", "s", took_s),
+        Figure(f"{part}: CPU", "us a job", cost_us),
+    ], cost_us
+
+
+def hand_out(running: Running, connection: Connection, jobs: int, copies: int, tell: Progress) -> None:
     """Add jobs and get them, so that all leases end in one second or little more. Raises ServerFailed."""
     parts = split(jobs, CHUNKS)
     for number, count in enumerate(parts):
-        protocol = _Leased(SPARE_S + CHUNKS - 1 - number)
+        protocol = _Leased(copies, SPARE_S + CHUNKS - 1 - number)
         run_adds(Plan(protocol, running.target(), running.target(), running.pids, count, 4, 200, SECONDS), tell)
     start_s = time.monotonic()
     for number, count in enumerate(parts):
@@ -99,14 +130,14 @@ def _get(connection: Connection, jobs: int) -> None:
             expected -= len(data)
 
 
-def requeued(running: Running, connection: Connection, jobs: int, tell: Progress) -> tuple[float, float]:
+def requeued(running: Running, asking: Sequence[Connection], jobs: int, tell: Progress) -> tuple[float, float]:
     """Wait until all are queued again: server CPU seconds and wall seconds from the first one on. Raises ServerFailed."""
     deadline = time.monotonic() + DRAIN_S
     start_s = cpu_start_s = 0.0
     queued = 0
     while queued < jobs:
         now_s, now_cpu_s = time.monotonic(), cpu_s(running.pids)
-        before, queued = queued, int(str(connection.call("QLEN", QUEUE)))
+        before, queued = queued, sum(int(str(one.call("QLEN", QUEUE))) for one in asking)
         if queued and not before:
             start_s, cpu_start_s = now_s, now_cpu_s
         if now_s > deadline:

@@ -41,8 +41,8 @@ class Growth(Row):
     costs = [_cost(held) for held in (BASE, *LEVELS)]
     memory = [_memory(held) for held in LEVELS]
     plots = (
-        Plot("growth-cpu", "Server CPU of a job's life over jobs held", costs, kind="lines"),
-        Plot("growth-memory", "Memory of a held job over jobs held", memory, kind="lines"),
+        Plot("growth-cpu", "Server CPU of a job's life over jobs held", costs, kind="lines", axis="jobs held"),
+        Plot("growth-memory", "Memory of a held job over jobs held", memory, kind="lines", axis="jobs held"),
     )
 
     def contenders(self, peers: Peers) -> Sequence[Peer]:
