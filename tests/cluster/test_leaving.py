@@ -249,3 +249,19 @@ def test_a_job_that_its_heir_has_not_got_any_more_is_kept() -> None:
     assert a.job(job) is not None
     assert a.ask("ACKJOB", job) == 1
     nodes.nothing_left()
+
+
+def test_a_delayed_job_is_queued_once_although_another_owner_does_not_answer() -> None:
+    nodes = Nodes(3)
+    a, b, c = nodes
+    job = a.add("q", "REPLICATE", 2, "RETRY", 10, "DELAY", 2)
+    owner, heir = (b, c) if b.job(job) is not None else (c, b)
+    owner.machine.process.pause(True)
+    queued = nodes.watch_queueing()
+    leave(a)
+    nodes.wait(3000)
+    assert queued == {job: 1}
+    assert heir.get("q") == [job]
+    owner.machine.process.pause(False)
+    assert heir.ask("ACKJOB", job) == 1
+    nodes.nothing_left(30_000)

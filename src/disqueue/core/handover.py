@@ -148,6 +148,10 @@ class Handover(Federation):
     def handed_over(self, peer: Peer, job: Job) -> None:
         """A job has arrived where it was sent."""
         if self.leaving and job.state == ACTIVE and job.id not in self.departures:
+            if job.flags & DELAYED:  # that node queues it when its delay is over; this one may still wait for another owner then
+                wait_ms = max(0, job.due_ms - self.now_ms)
+                self.clear_delayed(job)
+                self.stand_back(job, wait_ms + job.retry_s * 1000)
             self.depart(job)
 
     # -- being an owner no more
