@@ -115,3 +115,18 @@ def test_an_empty_disk_is_told_and_harms_nothing() -> None:
     assert a.get("q") == [kept]
     assert a.ask("ACKJOB", kept) == 1
     nodes.nothing_left()
+
+
+def test_a_peer_that_was_restarted_does_not_make_a_disk_old() -> None:
+    nodes = Nodes(2, journal="always")
+    a, b = nodes
+    job = a.add("once", "RETRY", 0)
+    nodes.wait(3000)
+    come_back(nodes, b)
+    nodes.wait(3000)
+    assert not is_old(a)
+    come_back(nodes, a)
+    come_back(nodes, b)
+    assert not is_old(a)
+    assert not is_old(b)
+    assert a.get("once") == [job]

@@ -48,16 +48,17 @@ class JournalAge:
         self.place: Callable[[], int] = no_journal
         """Returns how far this node's journal is on the disk, 0 for none."""
         self.loaded = 0
-        """Where the journal ended that this process has loaded."""
+        self.first = 0
+        """Where the journal ended that this process has loaded, and where it has begun to write."""
         self.lost = 0
         """A place of this node's journal that was not on its disk any more, as another node has said; 0: nobody has."""
         self.known: dict[bytes, Known] = {}
         self.heard: set[int] = set()
         """The slots of nodes that have said what they know of this one."""
 
-    def begin(self, place: Callable[[], int], loaded: int) -> None:
-        """A journal is written from now on, behind what was loaded."""
-        self.place, self.loaded = place, loaded
+    def begin(self, place: Callable[[], int], loaded: int, first: int) -> None:
+        """A journal is written from now on, from the place `first`; what was loaded ends at `loaded`."""
+        self.place, self.loaded, self.first = place, loaded, first
 
     def ping_fields(self, peer: Peer) -> tuple[int, int, int]:
         """Return what a ping to a peer tells: this journal's place, that of the peer's earlier processes, and what is lost."""
@@ -68,11 +69,16 @@ class JournalAge:
         """Take what a peer says of its journal and of this one."""
         self._note(peer, ping)
         self.heard.add(peer.slot)
-        if self.place() and ping.seen > max(self.loaded, self.lost):
+        if ping.seen > self.lost and self._is_lost(ping.seen):
             first = not self.lost
             self.lost = ping.seen
             if first:
                 self._membership.events.disk_is_old(peer)
+
+    def _is_lost(self, place: int) -> bool:
+        """Whether the journal is not what it was. A peer that was restarted may speak of what this process has written."""
+        own = self.place()
+        return own > 0 and (place > own or self.loaded < place < self.first)
 
     def restore(self, node_id: bytes, place: int) -> None:
         """Take what nodes.conf knows."""

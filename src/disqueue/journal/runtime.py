@@ -223,8 +223,10 @@ class JournalRuntime:
         self.error = ""
         self.state = ON
         self.node.journal = self.port_of(self.recorder)
-        end = segment if loading is None else previous  # without loading nothing is missing: all jobs are here
-        self.node.members.journal_age.begin(self.place, (end.number << SEGMENT_BITS) + (end.size if end.number else 0))
+        first = segment.number << SEGMENT_BITS
+        loaded = (previous.number << SEGMENT_BITS) + (previous.size if previous.number else 0)
+        # Without loading nothing is missing: all jobs are here.
+        self.node.members.journal_age.begin(self.place, first if loading is None else loaded, first)
 
     def place(self) -> int:
         """Return how far the journal is known to be on the disk: it only grows as long as the disk is the same."""
