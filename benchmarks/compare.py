@@ -23,31 +23,31 @@ from comparison.report import Conditions, page
 from comparison.results import RowResults
 from comparison.rows.all import ROWS
 from comparison.rows.base import Context, Row, Sizes
-from comparison.servers import ServerFailed
 
-from disqueue.cli.bench_protocols import ReplyError
-from disqueue.cli.connection import ConnectionFailed
-from disqueue.cli.reply import ErrorReply
-
-FAULTS = (ServerFailed, ConnectionFailed, ReplyError, ErrorReply, OSError)
+INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the comparison; 1 when something of ours failed."""
     arguments = _parser().parse_args(argv)
     rows = [row for row in ROWS if row.key in (arguments.only or [row.key]) and row.key not in (arguments.skip or [])]
-    peers = find_peers(arguments.original)
+    peers = find_peers(arguments.original, arguments.real_time)
     sizes = Sizes(arguments.jobs, arguments.held, arguments.most_held)
     notes = list(peers.missing)
     load_before = conditions.load()
     results = [RowResults(row, _rounds(row, arguments.rounds)) for row in rows]
+    interrupted = False
     with bars([(one.row.title, one.rounds * len(one.row.contenders(peers))) for one in results]) as steps:
-        for one in results:
-            _run(one, peers, sizes, steps)
+        try:
+            for one in results:
+                _run(one, peers, sizes, steps)
+        except KeyboardInterrupt:
+            interrupted = True
+            notes.append("what was to come when the run was interrupted")
     pictures: dict[str, str] = {}
     if not plots.can_draw():
         notes.append(plots.MISSING)
-    elif arguments.output:
+    elif arguments.output and not interrupted:
         folder = arguments.output.with_suffix("")
         pictures = {name: f"{folder.name}/{file}" for name, file in plots.draw(results, folder).items()}
     told = Conditions(
@@ -61,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     text = page(told, results, pictures)
     print(text)
+    if interrupted:
+        return INTERRUPTED
     if arguments.output:
         arguments.output.write_text(text)
     return int(any(name.startswith("Disqueue") for one in results for name in one.failures))
@@ -76,8 +78,8 @@ def _run(one: RowResults, peers: Peers, sizes: Sizes, steps: Steps) -> None:
             if peer.name not in one.failures:
                 try:
                     one.keep(peer.name, one.row.run(peer, context))
-                except FAULTS as error:
-                    one.failures[peer.name] = str(error) or type(error).__name__
+                except Exception as error:  # of whatever program or library: the other turns are still worth having
+                    one.failures[peer.name] = f"{type(error).__name__}: {error}"
             steps.done(one.row.title)
 
 
@@ -104,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--original", metavar="PATH", help="the original's server")
     add("--only", metavar="ROW", action="append", choices=keys, help="run this row; may be given again")
     add("--skip", metavar="ROW", action="append", choices=keys, help="leave this row out; may be given again")
+    add("--real-time", action="store_true", help="real-time priority in all rows; other programs wait meanwhile")
     add("--rounds", type=_count, default=5, help="turns of each server in each row (%(default)s)")
     add("--jobs", type=_count, default=40_000, help="jobs in a turn (%(default)s)")
     add("--held", type=_count, default=1_000_000, help="jobs held in rows about many (%(default)s)")

@@ -1,4 +1,4 @@
-"""Real-time priority for servers and load generator while latencies are measured: other work of the machine does not count."""
+"""Real-time priority for servers and load generator while something is measured: other work of the machine does not count."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 @contextmanager
 def undisturbed(pids: Sequence[int]) -> Iterator[bool]:
-    """Tell whether it was allowed; where it is not, all goes on as it is. Only for work that leaves processors idle."""
+    """Tell whether it was allowed; where it is not, all goes on as it is. Meanwhile other programs wait."""
     tasks = [0, *(int(task.name) for pid in pids for task in Path(f"/proc/{pid}/task").iterdir())]
     try:
         for task in tasks:
-            os.sched_setscheduler(task, os.SCHED_FIFO, os.sched_param(1))
+            os.sched_setscheduler(task, os.SCHED_RR, os.sched_param(1))
     except OSError:
         _back(tasks)
         yield False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 from disqueue.cli.connection import Target
 
 HERE = "127.0.0.1"
-FIRST_PORT = 18_500
+FIRST_PORT = 15_000
 PORTS_END = 22_768
 BUS_OFFSET = 10_000
 START_S = 60.0
@@ -53,7 +54,10 @@ class _Started:
 
 def free_port(used: set[int]) -> int:
     """A client port whose bus port is free too; it joins `used`. Raises ServerFailed."""
-    for port in range(FIRST_PORT, PORTS_END):
+    ports = range(FIRST_PORT, PORTS_END)
+    start = random.randrange(len(ports))  # not where another run beside this one looks too
+    order: list[int] = [*ports[start:], *ports[:start]]
+    for port in order:
         if port in used:
             continue
         with socket.socket() as client, socket.socket() as bus:
@@ -107,6 +111,8 @@ def _wait_until_ready(one: _Started, is_ready: Callable[[int], bool]) -> None:
         if time.monotonic() > deadline:
             raise ServerFailed(f"it does not answer on port {one.port} after {START_S:g} s: {one.said()}")
         time.sleep(_POLL_S)
+    if one.process.poll() is not None:  # another program has the port, and answered
+        raise ServerFailed(f"it ended with status {one.process.returncode}: {one.said()}")
 
 
 def _group(leader: int) -> list[int]:

@@ -75,3 +75,18 @@ def test_an_error_of_beanstalkd_ends_the_run() -> None:
     replies = Beanstalkd(b"q", 20, 0).replies("ack")
     with pytest.raises(ReplyError, match="NOT_FOUND"):
         replies.feed(b"DELETED\r\nNOT_FOUND\r\n")
+
+
+def test_replies_of_other_lengths_are_found_among_equal_ones() -> None:
+    replies = RedisList(b"q", 20, 0).replies("add")
+    replies.feed(b":8\r\n:9\r\n:10\r\n:11\r\n:1")
+    assert replies.count == 4
+    replies.feed(b"2\r\n")
+    assert replies.count == 5
+
+
+def test_an_error_among_replies_is_not_taken_for_one() -> None:
+    replies = Disque(b"q", 20, 0).replies("add")
+    with pytest.raises(ReplyError, match="PAUSED"):
+        replies.feed((b"+" + ID + b"\r\n") * 3 + b"-PAUSED Queue paused in input, try later\r\n" + b"+" + ID + b"\r\n")
+    assert replies.count == 3

@@ -7,10 +7,11 @@ import shutil
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from comparison.priority import undisturbed
 from comparison.servers import Running, ask, run_servers
 from disqueue.cli.bench_latency import LatencyPlan, LatencyResult, run_latency
 from disqueue.cli.bench_protocols import Protocol
@@ -43,6 +44,8 @@ class Peer(ABC):
     share = 1
     """A slow one does this fraction of the jobs."""
     can: frozenset[str]
+    real_time = False
+    """Whether its servers and the load generator have real-time priority all the time."""
 
     def missing(self) -> str:
         """Why it can't be run here, or nothing."""
@@ -77,7 +80,8 @@ class Peer(ABC):
         with run_servers(self.command, count, self.is_ready, self.environment) as running:
             if count > 1:
                 self.join(running)
-            yield running
+            with undisturbed(running.pids) if self.real_time else nullcontext():
+                yield running
 
     @abstractmethod
     def cycle(self, running: Running, work: Work, tell: Progress) -> Measured:

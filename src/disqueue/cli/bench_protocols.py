@@ -24,7 +24,8 @@ class ReplyError(Exception):
 class Replies:
     """Finds whole replies of one kind in what arrives.
 
-    `pattern` matches one reply; its group 1, if it has one, is what the reply is kept for.
+    `pattern` matches one reply; its group 1, if it has one, is what the reply is kept for. Where all replies are as long as the
+    first one, which is usual, only that one is matched: the load generator must not be slower than the server.
     """
 
     def __init__(self, pattern: re.Pattern[bytes], error_mark: bytes | tuple[bytes, ...]) -> None:
@@ -38,23 +39,35 @@ class Replies:
     def feed(self, data: bytes) -> None:
         """Take bytes; `count` and `found` grow. Raises ReplyError at an error reply."""
         buffered = self._rest + data if self._rest else data
-        end = 0
-        if self._has_group:
-            for match in self._pattern.finditer(buffered):
-                if match.start() != end:
-                    break
+        end = self._alike(buffered)
+        for match in self._pattern.finditer(buffered, end):
+            if match.start() != end:
+                break
+            if self._has_group:
                 self.found.append(match[1])
-                end = match.end()
-                self.count += 1
-        else:
-            for match in self._pattern.finditer(buffered):
-                if match.start() != end:
-                    break
-                end = match.end()
-                self.count += 1
+            end = match.end()
+            self.count += 1
         self._rest = buffered[end:]
         if self._rest and (self._rest.startswith(self._error_mark) and b"\n" in self._rest):
             raise ReplyError(self._rest.partition(b"\r\n")[0].decode("utf-8", "replace"))
+
+    def _alike(self, buffered: bytes) -> int:
+        """Take replies that all look like the first one; where the others begin."""
+        first = self._pattern.match(buffered)
+        if first is None:
+            return 0
+        size = first.end()
+        count = len(buffered) // size
+        start, stop = first.span(1) if self._has_group else (0, size)
+        end = count * size
+        # Lengths stand at the beginning, so that replies of the same kind that end at the same places are alike.
+        for place in (0, start - 1, stop, size - 2, size - 1) if self._has_group else (0, size - 2, size - 1):
+            if buffered[place:end:size].count(buffered[place]) != count:
+                return 0
+        if self._has_group:
+            self.found += [buffered[place + start : place + stop] for place in range(0, end, size)]
+        self.count += count
+        return end
 
     def reset(self) -> None:
         """Begin anew with no replies counted; bytes of an unfinished one are kept."""
