@@ -295,7 +295,7 @@ class Acknowledgement(Replication):
             bit = peer.bit
             if job.flags & PLACEHOLDER:
                 self.ack_resolved(job_id, True)
-            elif not job.confirmed & bit:
+            elif not covers(job.confirmed, bit):
                 job.confirmed |= bit
                 if self._unaware(job):
                     return

@@ -118,7 +118,9 @@ class Peers(Delivery):
     def send_slots(self, peer: Peer) -> None:
         """Explain the slots that the peer has not been told yet; comes before any mask that needs them."""
         by_slot = self.members.by_slot
-        data = self.jobs_of(peer)
+        data = peer.data
+        if data is None:
+            data = self.jobs_of(peer)
         if data.slots_told < len(by_slot):
             peer.outbox.append(Slots(data.slots_told, [known.node_id for known in by_slot[data.slots_told :]]))
             data.slots_told = len(by_slot)
@@ -265,7 +267,9 @@ class Peers(Delivery):
 
     def mask_of(self, peer: Peer, mask: Any) -> int:
         """Return a mask that came in a record of the peer, in this node's slots."""
-        data = self.jobs_of(peer)
+        data = peer.data
+        if data is None:
+            data = self.jobs_of(peer)
         if mask is data.heard_mask:
             return data.heard_owners
         known = data.translated.get(mask)

@@ -4,7 +4,7 @@ from disqueue.core.copying cimport Copying
 from disqueue.core.ids cimport JobIds
 from disqueue.core.job cimport Job, id_of, make_job, new_job
 from disqueue.core.job_replies cimport reply_id
-from disqueue.core.masks cimport count_of
+from disqueue.core.masks cimport count_of, covers
 from disqueue.core.peer cimport Peer
 from disqueue.core.peers cimport Peers
 from disqueue.core.queue cimport Queue

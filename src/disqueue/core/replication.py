@@ -21,7 +21,7 @@ from disqueue.core.job import (
     new_job,
 )
 from disqueue.core.job_replies import reply_id
-from disqueue.core.masks import count_of
+from disqueue.core.masks import count_of, covers
 from disqueue.core.peers import Peers
 from disqueue.core.queue import PAUSED_IN, Queue
 from disqueue.core.recent import RecentIds
@@ -98,7 +98,7 @@ class Replication(Peers):
         if wanted > 0 and wanted > len(self.members.reachable) and (at_once or wanted > self._hopeful_nodes()):
             client.reply.error(self._too_few_nodes(wanted, external))
             return
-        queue = self.queues.get(name)
+        queue = self.known_queue(name)
         if queue is not None:
             if maxlen and queue.jobs.count >= maxlen:
                 client.reply.error(MAXLEN_TEXT)
@@ -220,7 +220,7 @@ class Replication(Peers):
         for _ in range(count):
             peer = reachable[place % count]
             place += 1
-            if not avoid & peer.bit:
+            if not covers(avoid, peer.bit):
                 targets.append(peer)
                 if len(targets) == wanted:
                     break

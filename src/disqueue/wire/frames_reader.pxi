@@ -28,8 +28,17 @@ cdef int _read_big_endian(Reader* reader, int count, uint64_t* value) except -1:
     return 0
 
 
-cdef int _read_uint(Reader* reader, uint64_t limit, uint64_t* value) except -1:
-    """Read a number from 0 to `limit`."""
+cdef inline int _read_uint(Reader* reader, uint64_t limit, uint64_t* value) except -1:
+    """Read a number from 0 to `limit`, which is 127 at least."""
+    if reader.p < reader.end and reader.p[0] < 0x80:
+        value[0] = reader.p[0]
+        reader.p += 1
+        return 0
+    return _read_long_uint(reader, limit, value)
+
+
+cdef int _read_long_uint(Reader* reader, uint64_t limit, uint64_t* value) except -1:
+    """Read a number that may have more than one byte."""
     cdef uint8_t code
     cdef int count
     if reader.p >= reader.end:
@@ -151,14 +160,24 @@ cdef list _read_numbers(Reader* reader, bint masks):
     return numbers
 
 
-cdef JobRecord _read_job(Reader* reader):
+cdef bytes _read_name(Reader* reader, bytes last):
+    """Read the name of a queue; jobs that stand together mostly have the same one, and then share it."""
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(last)
+    if size <= 0xFF and reader.end - reader.p >= 2 + size and reader.p[0] == 0xC4 and reader.p[1] == size:
+        if memcmp(reader.p + 2, PyBytes_AS_STRING(last), size) == 0:
+            reader.p += 2 + size
+            return last
+    return _read_bytes(reader, 0, _MAX_NAME_BYTES)
+
+
+cdef JobRecord _read_job(Reader* reader, bytes last_queue):
     cdef JobRecord record = JobRecord.__new__(JobRecord)
     cdef uint64_t value
     cdef Py_ssize_t fields = _read_array(reader)
     if fields < _JOB_FIELDS:
         raise ValueError(f"a job of {fields} fields, {_JOB_FIELDS} are wanted")
     record.id = _read_bytes(reader, _ID, _ID)
-    record.queue = _read_bytes(reader, 0, _MAX_NAME_BYTES)
+    record.queue = _read_name(reader, last_queue)
     record.body = _read_bytes(reader, 0, -1)
     _read_uint(reader, _MAX_NS, &value)
     record.ctime_ns = <long long>value
@@ -188,8 +207,10 @@ cdef list _read_jobs(Reader* reader):
     cdef Py_ssize_t at
     cdef list jobs = PyList_New(count)
     cdef JobRecord one
+    cdef bytes queue = b""
     for at in range(count):
-        one = _read_job(reader)
+        one = _read_job(reader, queue)
+        queue = one.queue
         Py_INCREF(one)
         PyList_SET_ITEM(jobs, at, one)
     return jobs
