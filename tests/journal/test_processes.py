@@ -6,7 +6,7 @@ import resource
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -201,6 +201,27 @@ def test_a_cut_journal_loads_and_a_damaged_one_does_not(start: Start, tmp_path: 
     assert shown(server, first)
     assert shown(server, second) == {}
     assert f"offset={segment.stat().st_size}" in server.log_tail()
+
+
+def test_who_connects_while_a_small_journal_is_loaded_waits_for_the_answer() -> None:
+    """A restart is not seen as an error, though the node also waits a moment for a peer that is away."""
+    with Cluster(2, KEEP) as cluster:
+        server, other = cluster.servers
+        ask(server, "ADDJOB", "q", "body", 0, "REPLICATE", 1)
+        other.kill()
+        server.kill()
+        answers: list[Any] = []
+
+        def ask_until_answered() -> None:
+            while not answers:
+                with suppress(redis.ConnectionError):
+                    answers.append(ask(server, "QLEN", "q"))
+
+        asking = threading.Thread(target=ask_until_answered)
+        asking.start()
+        server.start()
+        asking.join(30.0)
+        assert answers == [1]
 
 
 def test_a_second_server_is_kept_off_a_journal(start: Start, tmp_path: Path) -> None:

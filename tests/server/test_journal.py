@@ -21,13 +21,20 @@ def attach(place: Place) -> ServerJournal:
     return place.shell.journal
 
 
+async def load(journal: ServerJournal) -> None:
+    """What a server does at its start, but for its peers."""
+    await journal.load()
+    if not journal.shell.stopped.is_set():
+        journal.let_clients_in()
+
+
 @pytest.fixture
 def filled(tmp_path: Path, factory: Factory) -> Path:
     """A directory with a journal of many jobs."""
 
     async def fill(place: Place) -> None:
         journal = attach(place)
-        await journal.load()
+        await load(journal)
         talker = await place.connect()
         for _ in range(JOBS // 500):
             talker.send(b"".join(b"ADDJOB q " + b"x" * 200 + b" 0\r\n" for _ in range(500)))
@@ -52,6 +59,7 @@ def test_clients_are_told_to_wait_while_the_journal_loads(filled: Path, factory:
         assert b"loading:1" in await talker.read(200)
         place.shell.clients()
         assert journal.runtime.state == ON
+        journal.let_clients_in()
         other = await place.connect()
         await other.ask(b"QLEN q\r\n", b":%d\r\n" % JOBS)
 
@@ -95,7 +103,7 @@ def test_a_reply_waits_for_the_disk_and_is_withheld_when_that_fails(
     tmp_path: Path, factory: Factory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scene(place: Place) -> None:
-        await attach(place).load()
+        await load(attach(place))
         talker = await place.connect()
         await talker.ask(b"PING\r\n", b"+PONG\r\n")
         order: list[str] = []

@@ -24,6 +24,10 @@ from disqueue.server.cluster import Cluster
 from disqueue.server.journal import ServerJournal
 from disqueue.server.shell import Shell
 
+LOADING_GRACE_S = 1.0
+"""How long a client that connects while the journal is loaded waits before it is told -LOADING: most journals are loaded
+by then, and most clients wait longer for an answer."""
+
 USAGE = """\
 Usage: disqueue server [CONF | -] [--option value ...]
 
@@ -120,7 +124,8 @@ async def _main(configuration: Configuration, sockets: list[socket.socket], clus
     if not loads:  # peers first: a client that is served before this node has met them is told that there are too few
         await cluster.start(shell)
         await cluster.met_peers()
-    await shell.start(sockets)
+    ready = asyncio.Event()
+    listening = loop.create_task(_listen(shell, sockets, ready))
     for remark in configuration.remarks:
         logs.log_event("warning", remark)
     await journal.load()
@@ -129,6 +134,8 @@ async def _main(configuration: Configuration, sockets: list[socket.socket], clus
             await cluster.start(shell)
             await cluster.met_peers()
             journal.let_clients_in()
+        ready.set()
+        await listening
         _log_start(configuration, shell)
         process.tune_garbage_collection()
         await shell.stopped.wait()
@@ -136,6 +143,15 @@ async def _main(configuration: Configuration, sockets: list[socket.socket], clus
     # One more turn of the loop sends what the transports still hold.
     await asyncio.sleep(0)
     return shell
+
+
+async def _listen(shell: Shell, sockets: list[socket.socket], ready: asyncio.Event) -> None:
+    """Serve clients once all is ready, or once that takes long. Until then their connections are made, and wait."""
+    for one in sockets:
+        one.listen(shell.configuration.number("tcp-backlog"))
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(ready.wait(), LOADING_GRACE_S)
+    await shell.start(sockets)
 
 
 def _log_start(configuration: Configuration, shell: Shell) -> None:
