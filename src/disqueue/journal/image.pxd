@@ -21,14 +21,18 @@ cdef class Image:
     cdef public object run
     cdef public object closed
     cdef public long long records
+    cdef public long long shift_ms
+    cdef public long long last_ms
     cdef public JobFields fields
 
     cpdef apply(self, int kind, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)
+    @cython.locals(time_ms="long long")
+    cdef _apply_pass(self, long long wall_ms)
     @cython.locals(older=Job, job=Job, fields=JobFields, job_id=bytes)
     cdef _apply_job(self, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)
     @cython.locals(job=Job, older=Segment, fields=JobFields)
     cdef _apply_state(self, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)
-    @cython.locals(fields=JobFields)
+    @cython.locals(fields=JobFields, due_ms="long long")
     cdef _set_state(self, Job job)
     @cython.locals(job=Job)
     cdef _apply_forgotten(self, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)

@@ -30,6 +30,7 @@ from disqueue.wire.journal_records import (
     read_job,
     read_state,
 )
+from disqueue.wire.journal_search import decode_pass
 
 
 def job_record_bytes(job: Job) -> int:
@@ -40,8 +41,9 @@ def job_record_bytes(job: Job) -> int:
 class Image:
     """A node's state as the journal tells it, built record by record.
 
-    Until it is handed to a node a job's `queue` is the queue's name, and `due_ms` and `expires_ms` are Unix times. Sets of
-    nodes are in the slots of this process: `slot_of(node_id)` gives them.
+    Until it is handed to a node a job's `queue` is the queue's name, and `due_ms` and `expires_ms` are times of a clock that
+    never goes back: Unix time and `shift_ms`, which grows by what the wall clock was set back. `last_ms` is when the last pass
+    was, by that clock. Sets of nodes are in the slots of this process: `slot_of(node_id)` gives them.
     """
 
     def __init__(self, table: SegmentTable, slot_of: Callable[[bytes], int]) -> None:
@@ -55,6 +57,8 @@ class Image:
         self.run: Run | None = None
         self.closed: Closed | None = None
         self.records = 0
+        self.shift_ms = 0
+        self.last_ms = 0
         self.fields = JobFields()
 
     def apply(self, kind: int, data: bytes, start: int, end: int, segment: Segment) -> None:
@@ -66,8 +70,18 @@ class Image:
             self._apply_state(data, start, end, segment)
         elif kind == FORGOTTEN:
             self._apply_forgotten(data, start, end, segment)
-        elif kind not in (PASS, SEGMENT_START) and kind < OPTIONAL_KINDS:
+        elif kind == PASS:
+            self._apply_pass(decode_pass(data, start, end).wall_ms)
+        elif kind != SEGMENT_START and kind < OPTIONAL_KINDS:
             self._apply_meta(kind, data[start:end])
+
+    def _apply_pass(self, wall_ms: int) -> None:
+        """A pass began. When the clock was set back, no time has passed since the one before."""
+        time_ms = wall_ms + self.shift_ms
+        if time_ms < self.last_ms:
+            self.shift_ms += self.last_ms - time_ms
+            time_ms = self.last_ms
+        self.last_ms = time_ms
 
     def _apply_job(self, data: bytes, start: int, end: int, segment: Segment) -> None:
         fields = self.fields
@@ -80,7 +94,7 @@ class Image:
             self._unaccount(older)
         job = new_job(job_id, None, fields.body, fields.ctime_ns)
         job.queue = cast(Any, self.names.setdefault(fields.queue, fields.queue))
-        job.expires_ms = fields.expires_wall_ms
+        job.expires_ms = fields.expires_wall_ms + self.shift_ms
         job.retry_s = fields.retry_s
         job.delay_s = fields.delay_s
         job.ttl_s = fields.ttl_s
@@ -111,7 +125,8 @@ class Image:
         job.flags = fields.flags
         job.nacks = fields.nacks
         job.deliveries = fields.deliveries
-        job.due_ms = fields.due_wall_ms
+        due_ms = fields.due_wall_ms
+        job.due_ms = due_ms + self.shift_ms if due_ms != 0 else 0
         job.order_ns = fields.order_ns
         job.owners = self._translate(fields.owners) if self.renamed else fields.owners
         job.confirmed = self._translate(fields.confirmed) if self.renamed else fields.confirmed

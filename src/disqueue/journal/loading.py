@@ -102,7 +102,9 @@ class Loading:
 
     def _restore(self, job: Job) -> None:
         node = self.node
-        offset_ms = node.now_ms - node.wall_ms
+        image = self.image
+        # By the clock of the image; one that was set back while the node was down has stood still.
+        offset_ms = node.now_ms - max(node.wall_ms + image.shift_ms, image.last_ms)
         name: Any = job.queue
         job.queue = None
         job.expires_ms += offset_ms

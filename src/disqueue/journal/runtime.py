@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from disqueue.core.job import WAIT_REPL
 from disqueue.core.journal_age import SEGMENT_BITS
 from disqueue.core.node import Node
 from disqueue.journal.beginning import begin_segment, remove_leftovers, settle
@@ -36,6 +37,8 @@ SEGMENT_BYTES = 32 << 20
 CATCH_UP_JOBS = 2000
 """Jobs written in one pass when many are behind: a few milliseconds."""
 BUILD_JOBS = 100_000
+CLOCK_STEP_MS = 1000
+"""When the wall clock was set by so much, the journal is compacted as a whole: so all times in it are by the new one."""
 
 OFF = "off"
 LOADING = "loading"
@@ -87,6 +90,8 @@ class JournalRuntime:
         self._loading: Loading | None = None
         self._building = -1
         """Where the scan is that writes all jobs to a journal that was switched on at run time; -1: it is done."""
+        self._clock_ms = 0
+        """By how much the wall clock is ahead of the monotonic one in what is written."""
         self._catching_up = False
         self._tell_run = False
         self._locked = False
@@ -215,6 +220,7 @@ class JournalRuntime:
             previous = self.table.active
             self.writer.begin(segment, file)
             remove_leftovers(self.disk, self.table)
+        self._clock_ms = self.node.wall_ms - self.node.now_ms
         self._first = bytearray()
         append_start(self._first, self.writer.place(), previous.number, previous.size if previous.number else 0)
         if loading is None:
@@ -289,6 +295,7 @@ class JournalRuntime:
         writer = self.writer
         writer.wall_ms = wall_ms
         self._follow_policy()
+        self._follow_clock(wall_ms - now_ms)
         if writer.error:
             writer.tick(now_ms)
         if writer.error:
@@ -316,6 +323,14 @@ class JournalRuntime:
         if self.writer.policy != self.settings.policy and not self.writer.syncing:
             self.writer.policy = self.settings.policy
             self._tell_run = True
+
+    def _follow_clock(self, clock_ms: int) -> None:
+        """Times on disk are by the wall clock: when it was set, what was written before would be due at a wrong time."""
+        moved_ms = clock_ms - self._clock_ms
+        if not -CLOCK_STEP_MS < moved_ms < CLOCK_STEP_MS:
+            self._clock_ms = clock_ms
+            self.compactor.rewrite()
+            self.log("notice", "the wall clock was set: the journal is written anew", by_ms=moved_ms)
 
     def _write(self, now_ms: int, wall_ms: int) -> None:
         writer = self.writer
@@ -361,7 +376,7 @@ class JournalRuntime:
     def _build(self, limit: int) -> None:
         jobs, cursor = self.node.jobs.scan(self._building, limit)
         for job in jobs:
-            if job.journal_segment < self.recorder.first_segment:
+            if job.journal_segment < self.recorder.first_segment and job.state != WAIT_REPL:
                 self.recorder.job_changed(job)
         self._building = cursor if cursor else -1
         if self._building < 0:

@@ -125,7 +125,7 @@ def draw_journaled(seed: int) -> Options:
     options.segment_bytes = dice.choice((1500, 4000, 100_000))
     if not options.faults:
         return options
-    # Times on disk are those of the wall clock: what it jumps by while a node is down is added to delays and leases.
+    # Times on disk are those of the wall clock: what it is set forward by while a node is down counts as time (test_clocks.py).
     options.faults.pop("clock_jump", None)
     share = dice.choice((0.0, 0.3, 0.6))
     for name in DISK_FAULTS:
