@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from comparison import conditions, plots
-from comparison.peers.found import Peers, find_peers
+from comparison.peers.found import find_peers
 from comparison.progress import Steps, bars
 from comparison.report import Conditions, page
 from comparison.results import RowResults
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the comparison; 1 when something of ours failed."""
     arguments = _parser().parse_args(argv)
     rows = [row for row in ROWS if row.key in (arguments.only or [row.key]) and row.key not in (arguments.skip or [])]
-    peers = find_peers(arguments.original, arguments.real_time)
+    peers = find_peers(arguments.original)
     sizes = Sizes(arguments.jobs, arguments.held, arguments.most_held)
     notes = list(peers.missing)
     load_before = conditions.load()
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with bars([(one.row.title, one.rounds * len(one.row.contenders(peers))) for one in results]) as steps:
         try:
             for one in results:
-                _run(one, peers, sizes, steps)
+                _run(one, Context(peers, sizes, steps.tell), arguments.real_time and not one.row.long, steps)
         except KeyboardInterrupt:
             interrupted = True
             notes.append("what was to come when the run was interrupted")
@@ -68,13 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(any(name.startswith("Disqueue") for one in results for name in one.failures))
 
 
-def _run(one: RowResults, peers: Peers, sizes: Sizes, steps: Steps) -> None:
+def _run(one: RowResults, context: Context, real_time: bool, steps: Steps) -> None:
     """All rounds of a row; a contender that fails has no more turns in it."""
-    context = Context(peers, sizes, steps.tell)
-    contenders = one.row.contenders(peers)
+    contenders = one.row.contenders(context.peers)
     for number in range(one.rounds):
         for peer in contenders:
             steps.begin(one.row.title, f"{peer.name}, {number + 1} of {one.rounds}")
+            peer.real_time = real_time
             if peer.name not in one.failures:
                 try:
                     one.keep(peer.name, one.row.run(peer, context))
@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--original", metavar="PATH", help="the original's server")
     add("--only", metavar="ROW", action="append", choices=keys, help="run this row; may be given again")
     add("--skip", metavar="ROW", action="append", choices=keys, help="leave this row out; may be given again")
-    add("--real-time", action="store_true", help="real-time priority in all rows; other programs wait meanwhile")
+    add("--real-time", action="store_true", help="real-time priority in all rows of short turns; others wait meanwhile")
     add("--rounds", type=_count, default=5, help="turns of each server in each row (%(default)s)")
     add("--jobs", type=_count, default=40_000, help="jobs in a turn (%(default)s)")
     add("--held", type=_count, default=1_000_000, help="jobs held in rows about many (%(default)s)")

@@ -11,7 +11,7 @@ from comparison.rows.base import Target
 ABOUT = """\
 Server CPU time is user and system, of all nodes. All was measured in one run, servers taking turns; figures are medians of
 {rounds} rounds unless the row says otherwise. Rates and latencies are of the wall clock: on a shared machine they tell of the
-neighbours too, CPU times hold. While latencies are measured (with `--real-time` in all rows), servers and load generator have
+neighbours too, CPU times hold. While latencies are measured (with `--real-time` in most rows), servers and load generator have
 real-time priority where that is allowed."""
 
 

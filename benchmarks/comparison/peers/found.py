@@ -35,7 +35,7 @@ class Peers:
         return [peer for peer in self.all() if isinstance(peer, ProtocolPeer) and ability in peer.can]
 
 
-def find_peers(path_of_original: str | None, real_time: bool = False) -> Peers:
+def find_peers(path_of_original: str | None) -> Peers:
     """Look for each peer's program."""
     peers = Peers()
     if path_of_original:
@@ -46,8 +46,6 @@ def find_peers(path_of_original: str | None, real_time: bool = False) -> Peers:
     else:
         peers.missing.append("original: name its binary with --original")
     peers.others = _keep([Redis(RedisList), Redis(RedisStream), BeanstalkdPeer(), Nats(), RabbitMQ()], peers.missing)
-    for peer in (*peers.all(), peers.plain, peers.everysec, peers.always):
-        peer.real_time = real_time
     return peers
 
 

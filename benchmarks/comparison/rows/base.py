@@ -65,11 +65,12 @@ class Context:
 
 
 class Row(ABC):
-    """One kind of work. `rounds` 0: as many as were asked for."""
+    """One kind of work. `rounds` 0: as many as were asked for. `long`: other programs must not wait for a turn."""
 
     key: str
     title: str
     rounds = 0
+    long = False
     targets: Sequence[Target] = ()
     plots: Sequence[Plot] = ()
 

@@ -51,6 +51,7 @@ class Burst(Row):
     key = "burst"
     title = "Leases of many jobs end in the same second"
     rounds = 1
+    long = True
     targets = (
         Target(f"whole: {PAUSE}", 20.0),
         Target(f"whole: {PAUSE}", 20.0, of="Disqueue, journal everysec"),
@@ -76,6 +77,7 @@ class Spread(Row):
     key = "burst3"
     title = "Leases of many jobs end in the same second, 3 nodes, 3 copies"
     rounds = 1
+    long = True
     part = "a quarter"
     targets = (Target(f"{part}: {PAUSE}", 20.0),)
 

@@ -37,6 +37,7 @@ class Growth(Row):
     key = "growth"
     title = "Growth: a cycle in a queue of many jobs"
     rounds = 1
+    long = True
     targets = tuple(Target(_ratio(held), LIMIT) for held in LEVELS[1:])
     costs = [_cost(held) for held in (BASE, *LEVELS)]
     memory = [_memory(held) for held in LEVELS]

@@ -94,6 +94,7 @@ class Memory(Row):
     key = "memory"
     title = "Memory of jobs of 64 bytes held"
     rounds = 1
+    long = True
     work = "held"
     targets = (Target(work, 0.55, "original"),)
     plots = (Plot("memory", "Memory of a job of 64 bytes held", (work,)),)

@@ -23,6 +23,7 @@ class Compacting(Row):
     key = "pauses"
     title = "Longest pause with many jobs held, under load, with compaction running"
     rounds = 1
+    long = True
     targets = (Target(PAUSE, PAUSE_MS, of="Disqueue, journal everysec"),)
     plots = (Plot("pauses", "Longest pause of the loop under load while the journal is compacted", (PAUSE,)),)
 
