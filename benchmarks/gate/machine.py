@@ -164,7 +164,7 @@ class Machine:
         self.shell.clock = self.clock  # type: ignore[assignment]
         self.shell.loop = self.loop  # type: ignore[assignment]
         self.bus = Bus(members, self, BusSettings(), self.node.receive)
-        self.shell.end_of_pass.append(self.bus.flush)
+        self.shell.end_with_peers.append(self.bus.flush)
         cluster.append(self)
 
     # -- the network port of the bus

@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,11 +100,15 @@ def test_a_second_process_is_told_who_is_there(file: NodesFile) -> None:
 def test_changes_are_written_behind_the_loop_and_the_last_one_wins(file: NodesFile) -> None:
     async def scene() -> None:
         members = membership()
-        keeper = NodesKeeper(members, file)
+        steps: list[Callable[[], None]] = []
+        keeper = NodesKeeper(members, file, steps.append)
         for port in range(5_000, 5_050):
             members.peers[0].port = port
             members.keeper.changed()
-            keeper.end_pass()
+            members.keeper.changed()
+            assert len(steps) <= 1, "asked for once, however often the table changes"
+            while steps:
+                steps.pop()()
             await asyncio.sleep(0)
         while "5049" not in (file.path.read_text() if file.path.exists() else ""):
             await asyncio.sleep(0.005)
@@ -118,7 +123,7 @@ def test_changes_are_written_behind_the_loop_and_the_last_one_wins(file: NodesFi
 
 def test_a_save_that_fails_says_why(tmp_path: Path) -> None:
     members = membership()
-    keeper = NodesKeeper(members, NodesFile(tmp_path / "missing" / "nodes.conf"))
+    keeper = NodesKeeper(members, NodesFile(tmp_path / "missing" / "nodes.conf"), [].append)
     assert keeper.save_now() == "No such file or directory"
     keeper.close()
 
@@ -129,12 +134,16 @@ def test_a_table_that_is_not_in_memory_yet_is_not_written_over(file: NodesFile) 
     file.save(before)
 
     async def scene() -> None:
-        keeper = NodesKeeper(Membership(b"0" * 40, 1, MembershipSettings(), lambda *_: None), file)
+        steps: list[Callable[[], None]] = []
+        keeper = NodesKeeper(Membership(b"0" * 40, 1, MembershipSettings(), lambda *_: None), file, steps.append)
         keeper.hold()
         keeper.changed()
-        keeper.end_pass()
+        while steps:
+            steps.pop()()
         assert "starting" in keeper.save_now()
         keeper.close()
+        keeper.release()
+        assert steps == [keeper.end_pass], "what changed meanwhile is written now"
 
     asyncio.run(scene())
     assert file.path.read_text() == before

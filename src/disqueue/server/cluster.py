@@ -69,14 +69,13 @@ class Cluster:
         self._network = PeerNetwork(
             lambda: begin_event(shell), self._refusal, [str(one) for one in addresses], server_tls, client_tls
         )
-        self._keeper = NodesKeeper(self.members, self._file)
+        self._keeper = NodesKeeper(self.members, self._file, lambda step: shell.end_once.append(step))
         if self._table.me is None and (trouble := self._keeper.save_now()):  # an id that clients have seen is kept
             logs.log_event("warning", "nodes.conf could not be written, it is tried again", why=trouble)
         self._keeper.hold()
-        shell.end_of_pass.append(self._keeper.end_pass)
         if self._bus_port:
             self._bus = self._network.bus = Bus(self.members, self._network, BusSettings(), shell.node.receive)
-            shell.end_of_pass.append(self._bus.flush)
+            shell.end_with_peers.append(self._bus.flush)
         self._follow_configuration()
 
     async def start(self, shell: Shell) -> None:

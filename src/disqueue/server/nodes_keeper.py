@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from disqueue.core.membership import Membership
@@ -15,16 +16,21 @@ RETRY_S = 5.0
 
 
 class NodesKeeper(TableKeeper):
-    """Writes the table after the passes that changed it, in a thread, one write at a time: the last state wins."""
+    """Writes the table after the passes that changed it, in a thread, one write at a time: the last state wins.
 
-    def __init__(self, membership: Membership, file: NodesFile) -> None:
+    `at_end` lets `end_pass` be called at the end of the pass under way.
+    """
+
+    def __init__(self, membership: Membership, file: NodesFile, at_end: Callable[[Callable[[], None]], None]) -> None:
         self._membership = membership
         self._file = file
         self._thread = ThreadPoolExecutor(1, "nodes-file")
         self._writing: asyncio.Future[None] | None = None
         self._dirty = True
         self._held = False
+        self._at_end = at_end
         membership.keeper = self
+        at_end(self.end_pass)
 
     def hold(self) -> None:
         """Write nothing until `release`: the table is not in memory yet, and what is on disk is all there is of it."""
@@ -33,9 +39,13 @@ class NodesKeeper(TableKeeper):
     def release(self) -> None:
         """The table is in memory, and may be written."""
         self._held = False
+        if self._dirty:
+            self._at_end(self.end_pass)
 
     def changed(self) -> None:
-        self._dirty = True
+        if not self._dirty:
+            self._dirty = True
+            self._at_end(self.end_pass)
 
     def end_pass(self) -> None:
         """Begin a write when one is needed."""
@@ -53,7 +63,7 @@ class NodesKeeper(TableKeeper):
         try:
             self._thread.submit(self._file.save, nodes_file(self._membership)).result()
         except OSError as error:
-            self._dirty = True
+            self.changed()  # it is tried again
             return error.strerror or str(error)
         return ""
 

@@ -25,6 +25,8 @@ cdef class Passes:
     cdef public object loop
     cdef public object journal
     cdef public list end_of_pass
+    cdef public list end_with_peers
+    cdef public list end_once
     cdef public list dirty
     cdef public list waiting
     cdef public bint in_pass
@@ -47,6 +49,7 @@ cdef class Passes:
     cpdef give_turn(self, Participant connection)
     cpdef mark_dirty(self, Participant connection)
     cdef _flush(self, Participant connection)
+    cdef _call(self, list hooks)
     cdef _write_journal(self)
     @cython.locals(now_ms="long long")
     cdef bint _housekeeping_due(self) except -1

@@ -49,7 +49,11 @@ class Passes:
         self.bound_end_pass = self.end_pass  # made once, not in each pass
         self.journal: ServerJournal | None = None
         self.end_of_pass: list[Callable[[], None]] = []
-        """Called after the journal is written and before clients get their replies: links to peers."""
+        """Called after the journal is written and before clients get their replies."""
+        self.end_with_peers: list[Callable[[], None]] = []
+        """The same for links to peers, while the node has some."""
+        self.end_once: list[Callable[[], None]] = []
+        """The same, for the pass under way or else the next one only."""
         self.dirty: list[Connection] = []
         """Connections with something to send or to be closed at the end of the pass."""
         self.waiting: list[Connection] = []
@@ -100,11 +104,13 @@ class Passes:
         except Exception as error:
             self.step_failed(error)
         self._write_journal()
-        for hook in self.end_of_pass:
-            try:
-                hook()
-            except Exception as error:
-                self.step_failed(error)
+        if self.end_of_pass:
+            self._call(self.end_of_pass)
+        if self.node.members.peers:
+            self._call(self.end_with_peers)
+        if self.end_once:
+            hooks, self.end_once = self.end_once, []
+            self._call(hooks)
         dirty = self.dirty
         self.dirty = []
         for connection in dirty:
@@ -121,6 +127,13 @@ class Passes:
         if self.waiting:
             self.loop.call_soon(self.turns)
         self._arm()
+
+    def _call(self, hooks: list[Callable[[], None]]) -> None:
+        for hook in hooks:
+            try:
+                hook()
+            except Exception as error:
+                self.step_failed(error)
 
     def _housekeeping_due(self) -> bool:
         """Tell whether something is to be looked at after this pass: at least ten times a second, and after each slow one."""

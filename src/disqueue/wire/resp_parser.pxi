@@ -182,7 +182,8 @@ cdef class RequestParser:
         cdef const char* data = bytes_data(self.block)
         cdef const char* place
         cdef const char* stop = data + self.end
-        cdef Py_ssize_t length, longest
+        cdef Py_ssize_t length
+        cdef Py_ssize_t room = self.max_query_buffer_bytes - self.request_bytes - _ARGUMENT_OVERHEAD_BYTES
         cdef uint32_t digit
         while self.filled < self.count:
             place = data + self.start
@@ -201,8 +202,7 @@ cdef class RequestParser:
                 place += 1
                 if place >= stop:
                     return 0
-            longest = min(self.max_bulk_bytes, self.max_query_buffer_bytes - self.request_bytes - _ARGUMENT_OVERHEAD_BYTES)
-            if length > longest or stop - place < length + 4 or place[1] != LF:
+            if length > self.max_bulk_bytes or length > room or stop - place < length + 4 or place[1] != LF:
                 return 0
             place += 2
             if place[length] != CR or place[length + 1] != LF:
@@ -211,6 +211,7 @@ cdef class RequestParser:
             self.start = place + length + 2 - data
             self.filled += 1
             self.request_bytes += length + _ARGUMENT_OVERHEAD_BYTES
+            room -= length + _ARGUMENT_OVERHEAD_BYTES
             self.scanned = 0
         return 0
 
