@@ -91,3 +91,17 @@ def test_a_node_that_leaves_says_that_others_must_not_count_on_it() -> None:
         one.sent()
         one.receive(one.peers[0], wire.Owners([job_id, UNKNOWN_ONCE], [7, 7], True))
         assert (wire.OWNERS_KNOWN, [answer, wire.KEEPS_NOT]) in said(one)
+
+
+def test_a_delayed_job_that_no_heir_takes_is_queued_when_it_was_to_be() -> None:
+    one = LoneNode()
+    job_id = one.add(delay_s=2)
+    due_ms = one.now_ms + 2000
+    one.run(lambda: one.node.set_leaving(True))
+    one.let_pass(60)
+    job = one.node.jobs.get(job_id)
+    assert job is not None
+    assert not job.flags & DELAYED, "sent to another node, which queues it"
+    (heir,) = one.node.others(job.owners)
+    one.receive(heir, wire.Batch(wire.REFUSED, [job_id], [wire.REFUSED_MEMORY]))
+    assert (job.flags & DELAYED, job.due_ms) == (DELAYED, due_ms)

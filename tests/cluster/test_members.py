@@ -99,3 +99,16 @@ def test_hello_gives_every_node_an_address() -> None:
         entries = one.ask("HELLO")[2:]
         assert sorted(entry[1] for entry in entries) == [b"10.0.0.1", b"10.0.0.2", b"10.0.0.3"]
         assert {entry[3] for entry in entries} == {b"1"}
+
+
+def test_a_node_that_is_back_is_dialled_at_once_also_by_one_that_has_not_seen_it_before() -> None:
+    nodes = Nodes(2)
+    a, b = nodes
+    b.kill()
+    a.kill()
+    a.start()
+    for waited_ms in (10_000, 10_700):  # in the middle of the pauses between dials, which are long by now
+        nodes.wait(waited_ms)
+        b.start()
+        assert nodes.until(nodes.cluster.is_joined) < 100
+        b.kill()

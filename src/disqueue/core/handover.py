@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from disqueue.core.delivery import LEAVING_TEXT
 from disqueue.core.federation import Federation
-from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELIVERED, HELD, QUEUED, WAIT_REPL, Job
+from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELIVERED, HELD, ONCE_QUEUED, QUEUED, WAIT_REPL, Job
 from disqueue.core.timers import Timed
 from disqueue.wire.frames import JobRecord
 from disqueue.wire.job_records import ENQUEUE, KEEPS, KEEPS_FOR_NOW, KEEPS_NOT, LEFT, Owners, Store
@@ -129,8 +129,11 @@ class Handover(Federation):
         self.add_owners(job, peer.bit)
         self.jobs_of(peer).in_flight[job.id] = job
         self.send_job([peer], Store, job)
-        if job.flags & DELAYED:
-            self.tell(peer, ENQUEUE, job.id, max(1, job.due_ms - self.now_ms))
+        if job.flags & DELAYED:  # that node queues it when its delay is over, and not this one as well
+            wait_ms = max(1, job.due_ms - self.now_ms)
+            self.tell(peer, ENQUEUE, job.id, wait_ms)
+            self.clear_delayed(job)
+            self.stand_back(job, wait_ms + job.retry_s * 1000)
 
     def copy_stored(self, peer: Peer, job_id: bytes) -> None:
         """A node keeps a copy now; a leaving node forgets its own then."""
@@ -143,15 +146,22 @@ class Handover(Federation):
         job = self.jobs_of(peer).in_flight.pop(job_id, None)
         if job is not None:
             job.owners &= ~peer.bit
+            self._wait_for_delay_again(job)
         Federation.copy_refused(self, peer, job_id, reason)
+
+    def _wait_for_delay_again(self, job: Job) -> None:
+        """A delayed job was sent to another node, which does not keep it: it is queued here, when it was to be."""
+        if job.state == ACTIVE and job.delay_s and not job.flags & (ONCE_QUEUED | DELIVERED | DELAYED):
+            begun_ms = job.expires_ms - job.ttl_s * 1000
+            job.due_ms = max(begun_ms + job.delay_s * 1000, self.now_ms)
+            self.set_delayed(job)
+            self.arm(job)
+            if self.journal is not None:
+                self.journal.job_changed(job)
 
     def handed_over(self, peer: Peer, job: Job) -> None:
         """A job has arrived where it was sent."""
         if self.leaving and job.state == ACTIVE and job.id not in self.departures:
-            if job.flags & DELAYED:  # that node queues it when its delay is over; this one may still wait for another owner then
-                wait_ms = max(0, job.due_ms - self.now_ms)
-                self.clear_delayed(job)
-                self.stand_back(job, wait_ms + job.retry_s * 1000)
             self.depart(job)
 
     # -- being an owner no more

@@ -258,6 +258,7 @@ class Membership:
         if peer.dialling and self.now_ms - peer.dialled_ms >= STALE_MS:  # it hangs, and the way is free again
             self.bus.drop_dial(peer)
             peer.dialling = False
+        if not peer.link_up and not peer.dialling:  # it is there: a pause that began while it was not is over
             peer.next_dial_ms = self.now_ms
             self.wake_at(self.now_ms)
         return peer
