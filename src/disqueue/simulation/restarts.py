@@ -43,11 +43,18 @@ def _after_lease(process: Process, job: Job) -> tuple[int, ...]:
     return state
 
 
+def owners_of(process: Process, job: Job) -> frozenset[bytes]:
+    """Return the ids of the nodes that a process takes for owners of a job."""
+    by_slot = process.members.by_slot
+    return frozenset(by_slot[slot].node_id for slot in range(job.owners.bit_length()) if job.owners >> slot & 1)
+
+
 @dataclass
 class Left:
     """What a process had when it ended. `exact`: all of that is on the disk."""
 
     jobs: dict[Entry, tuple[int, ...]] = field(default_factory=dict)
+    owners: dict[Entry, frozenset[bytes]] = field(default_factory=dict)
     safe_ms: int = NEVER_MS
     """What was promised up to then is on the disk."""
     exact: bool = False
@@ -81,6 +88,7 @@ class Restarts:
             job = process.node.jobs.get(entry.id) if process in entry.holders else None
             if job is not None:
                 left.jobs[entry] = lasting_state(job)
+                left.owners[entry] = owners_of(process, job)
                 left.taken_ms[entry] = self._taken_ms.get((entry, process), 0)
         failed_ms = process.journal.failed_ms
         left.exact = failed_ms < 0
@@ -123,6 +131,10 @@ class Restarts:
         state = left.jobs.get(entry)
         if left.exact and state not in ((ACTIVE,), lasting_state(job), _after_lease(process, job)):
             text = f"{process.machine.name} brings back {entry} as {lasting_state(job)}, it was {state}"
+            raise Violation("S22 journal", text, entry)
+        missing = left.owners.get(entry, frozenset()) - owners_of(process, job)
+        if left.exact and missing and not job.flags & HELD:
+            text = f"{process.machine.name} brings back {entry} without {len(missing)} of its owners"
             raise Violation("S22 journal", text, entry)
         if state is not None and left.exact:
             entry.memories_lost -= 1
