@@ -21,10 +21,11 @@ QUEUE = b"burst"
 BODY_BYTES = 64
 CHUNKS = 4
 """Jobs are handed out in so many parts, one a second, the first with the longest lease, so that all leases end in one second."""
-SPARE_S = 4
+SPARE_S = 8
 SECONDS = 300.0
 BATCH = 1000
 DRAIN_S = 120.0
+ANSWER_S = 30.0
 POLL_S = 0.01
 JOB_BYTES = len(b"*3\r\n$5\r\nburst\r\n$40\r\n\r\n$64\r\n\r\n") + 40 + BODY_BYTES
 PARTS = {"a quarter": 4, "whole": 1}
@@ -121,15 +122,23 @@ def hand_out(running: Running, connection: Connection, jobs: int, copies: int, t
 
 
 def _get(connection: Connection, jobs: int) -> None:
-    requests = [BATCH] * (jobs // BATCH) + ([jobs % BATCH] if jobs % BATCH else [])
-    for count in requests:
-        connection.send(encode_request([b"GETJOB", b"COUNT", b"%d" % count, b"FROM", QUEUE]))
-        expected = len(b"*%d\r\n" % count) + count * JOB_BYTES
-        while expected > 0:
-            data = connection.socket.recv(min(expected, 1 << 18))
-            if not data or data.startswith(b"-"):
-                raise ServerFailed(f"GETJOB of {count} jobs: {data[:80]!r}")
-            expected -= len(data)
+    """Get so many jobs and do nothing with them. Raises ServerFailed when they are not there."""
+    connection.socket.settimeout(ANSWER_S)
+    while jobs > 0:
+        connection.send(encode_request([b"GETJOB", b"NOHANG", b"COUNT", b"%d" % min(BATCH, jobs), b"FROM", QUEUE]))
+        answer = connection.socket.recv(1 << 18)
+        head, _, _ = answer.partition(b"\r\n")
+        if not (head.startswith(b"*") and head[1:].isdigit() and int(head[1:])):
+            raise ServerFailed(f"{jobs} jobs are missing, GETJOB is answered {head[:80]!r}: too slow for leases of {SPARE_S} s?")
+        left = len(head) + 2 + int(head[1:]) * JOB_BYTES - len(answer)
+        while left > 0:
+            left -= len(connection.socket.recv(min(left, 1 << 18)) or _closed())
+        jobs -= int(head[1:])
+    connection.socket.settimeout(None)
+
+
+def _closed() -> bytes:
+    raise ServerFailed("the server closed the connection")
 
 
 def requeued(running: Running, asking: Sequence[Connection], jobs: int, tell: Progress) -> tuple[float, float]:
