@@ -64,6 +64,7 @@ FOUND_WITH_JOURNALS = {
     201704: "a broadcast ended a pause in the pass of the command that had set it",
     201872: "a node that was asked twice to queue a job after its delay queued it at once",
     500166: "a job whose copies were missing was written to the journal, without its end; who had copies died with it",
+    731045: "a node that left while an owner was away was stopped: nobody told that owner who had its job",
 }
 """The same with `draw_journaled`."""
 FRESH_RUNS = 4

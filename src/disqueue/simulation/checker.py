@@ -243,6 +243,7 @@ class Checker(Observer):
                 passing = process is entry.origin and (entry.asynchronous or entry.answer == UNKNOWN)
                 passing = passing or (entry.at_most_once and process in entry.known_to)
                 entry.memories_lost += passing  # what it knew of a job on its way is lost as well
+                entry.outdated |= entry.id in process.node.left
                 continue
             del entry.holders[process]
             entry.acked_on.pop(process, None)

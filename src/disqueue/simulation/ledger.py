@@ -64,7 +64,8 @@ class Entry:
         self.revived: set[Process] = set()
         """Processes whose journal brought it back although it had been forgotten."""
         self.outdated = False
-        """One of them does not know all that it knew then, because its disk was damaged or lost what was not synced."""
+        """One of them does not know all that it knew then: its disk was damaged or lost what was not synced, or it ended after it
+        had left the job while another owner was away, to which it alone could have told where the job is."""
         self.taken = 0
         """How often a process took it into its memory."""
         self.memories_lost = 0
