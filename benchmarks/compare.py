@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -121,5 +122,11 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _terminated(number: int, _frame: object) -> None:
+    """An orderly end, so that no server stays."""
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _terminated)
     sys.exit(main())
