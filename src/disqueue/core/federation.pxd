@@ -1,7 +1,7 @@
 cimport cython
 from disqueue.core.demand cimport Demand
 from disqueue.core.forwarding cimport Forwarding
-from disqueue.core.job cimport Job
+from disqueue.core.job cimport Job, id_of
 from disqueue.core.peer cimport Peer
 from disqueue.core.peer_jobs cimport PeerJobs
 from disqueue.core.queue cimport Queue

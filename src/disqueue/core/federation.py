@@ -27,6 +27,7 @@ from disqueue.core.job import (
     ONCE_QUEUED,
     WAIT_REPL,
     Job,
+    id_of,
 )
 from disqueue.core.queue import Queue
 from disqueue.core.scheduler import BY_MOVE
@@ -259,7 +260,7 @@ class Federation(Forwarding):
         queue: Queue = job.queue
         queue.exported += 1
         data = self.jobs_of(peer)
-        job_id = job.id
+        job_id = id_of(job)
         bit = peer.bit
         job.confirmed = bit
         if job.retry_s == 0:
@@ -330,7 +331,7 @@ class Federation(Forwarding):
 
     def _import(self, peer: Peer, job: Job) -> None:
         self.add_owners(job, peer.bit)
-        self.promise(peer, RECEIVED, job.id)
+        self.promise(peer, RECEIVED, id_of(job))
         if job.state == ACKED:
             self.tell_ack(peer, SetAck, job.id, job.owners)
             self._came_in_vain(peer, job.queue)
