@@ -1,12 +1,11 @@
 """Jobs go where consumers wait.
 
 A node whose consumers find a queue empty tells its peers how many jobs it wants (`Want`, a credit). A peer that has jobs that no
-consumer of its own waits for sends them at once. The credit stays until it is used or withdrawn, so that nothing is sent
-while nothing happens. It grows with the rate at which the jobs that come are consumed.
+consumer of its own waits for sends them at once. The credit stays until it is used or withdrawn; it grows with what is consumed.
 
 At-least-once jobs go as `Move` (or `HANDOFF`, when the receiver owns a copy already): both nodes are owners then. At-most-once
-jobs go in steps, `Offer`, `ACCEPT`, `RELEASE`, so that at no time two nodes may deliver: the sender keeps the job until the
-receiver holds it, and the receiver does not deliver before the sender has given it up.
+jobs go in steps, `Offer`, `ACCEPT`, `RELEASE`: the sender keeps the job until the receiver holds it, and the receiver does not
+deliver before the sender has given it up.
 """
 
 from __future__ import annotations
@@ -55,8 +54,6 @@ BATCH_MS = 50
 """A batch is what consumers have lately taken in this time."""
 LOST_LINK_MS = 1000
 """Jobs on their way when a link breaks are looked for after this."""
-
-
 MAX_OFFER = 1 << 30
 FORGOTTEN_OFFER = MAX_OFFER + 1
 """No offer's number: a job is held, and by which one is not in the journal."""
