@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from disqueue.core.job import QUEUED, Job
+from disqueue.core.journal_port import JournalPort
 from disqueue.core.node import Node
 from disqueue.simulation.cluster import Cluster, Machine
 from disqueue.simulation.network import Endpoint
-from disqueue.simulation.observer import JournalPort, Observer
+from disqueue.simulation.observer import Observer
 from disqueue.simulation.process import CLIENT_PORT
 from disqueue.simulation.replies import Reply, ReplyError, ReplyReader, encode_request
 from disqueue.simulation.state import check_process

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from disqueue.core.job import WAIT_REPL, Job
-from disqueue.simulation.observer import JournalPort
+from disqueue.core.journal_port import JournalPort
 from disqueue.wire.job_records import QUEUED_DELIVERY, Store
 
 from .nodes import Nodes, OneNode

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 from tests.cluster.lone_node import UNKNOWN_ID, LoneNode
 from tests.journal.support import NODE_ID, new_server
@@ -12,6 +10,7 @@ from disqueue.core import forwarding
 from disqueue.core.client import NOT_BLOCKED, Client
 from disqueue.core.delivery import MAX_JOBS_A_REPLY, MAX_REPLY_BYTES
 from disqueue.core.job import ACKED, ACTIVE, PLACEHOLDER, QUEUED
+from disqueue.core.journal_port import JournalPort
 from disqueue.wire import job_records as wire
 from disqueue.wire.bus import decode_frame, encode_frames
 
@@ -114,7 +113,9 @@ def test_a_command_of_a_later_release_does_nothing_to_a_job(verb: int) -> None:
 def test_an_acknowledgement_from_another_node_is_not_taken_when_it_could_not_be_kept(verb: int) -> None:
     one = LoneNode()
     job_id = one.add()
-    one.node.journal = SimpleNamespace(error="disk full", always_synced=True)
+    one.node.journal = JournalPort()
+    one.node.journal.error = "disk full"
+    one.node.journal.always_synced = True
     one.receive(one.peers[0], wire.Forward(7, verb, [job_id]))
     job = one.node.jobs.get(job_id)
     assert job is not None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from tests.cluster.lone_node import UNKNOWN_ONCE, LoneNode
 from tests.journal.support import Server, new_server
 
 from disqueue.core.job import ACTIVE, HELD, QUEUED
-from disqueue.simulation.observer import JournalPort
+from disqueue.core.journal_port import JournalPort
 from disqueue.wire import job_records as wire
 
 PEER_ID = b"b" * 40
@@ -100,7 +99,8 @@ def test_what_a_forgotten_node_offered_is_kept_in_case_it_comes_back() -> None:
 def test_nothing_is_accepted_that_the_journal_could_not_keep() -> None:
     one = LoneNode()
     peer = one.peers[0]
-    one.node.journal = SimpleNamespace(error="disk full", always_synced=False)
+    one.node.journal = JournalPort()
+    one.node.journal.error = "disk full"
     one.receive(peer, wire.Offer([one.record(UNKNOWN_ONCE)]))
     assert kinds(one.sent(), UNKNOWN_ONCE) == [wire.MISSING]
     assert one.node.jobs.get(UNKNOWN_ONCE) is None

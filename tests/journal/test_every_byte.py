@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from disqueue.journal.errors import JournalError
+from disqueue.journal.image import job_record_bytes
 from disqueue.journal.judgement import Behind, Fault, judge
 from disqueue.journal.manifest import MANIFEST, segment_name
 from disqueue.journal.recorder import GONE
@@ -166,6 +167,7 @@ def assert_accounted(server: Server) -> None:
     for number, segment in table.by_number.items():
         assert segment.jobs == sum(job.journal_segment == number for job in known.values())
         assert segment.states == sum(job.journal_state == number for job in known.values())
+        assert segment.job_bytes == sum(job_record_bytes(job) for job in known.values() if job.journal_segment == number)
     job_id = server.add(queue=b"after")
     server.end_pass()
     assert job_id in server.restarted().queued(b"after")

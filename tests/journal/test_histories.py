@@ -6,6 +6,8 @@ from random import Random
 
 import pytest
 
+from disqueue.core.job import ACKED
+from disqueue.wire.journal_format import JOB_RECORD_BYTES
 from tests.journal.histories import lasting, random_history
 from tests.journal.support import new_server
 
@@ -75,3 +77,23 @@ def test_a_job_that_is_retried_for_ever_takes_bounded_space() -> None:
     assert max(sizes) < 20_000
     assert server.node.jobs.get(job_id).deliveries == 600
     assert lasting(server.state()) == server.restarted().state()
+
+
+def test_the_body_of_an_acknowledged_job_is_not_needed_any_more() -> None:
+    """Otherwise a segment of jobs that are all over is read again instead of being removed."""
+    server = new_server()
+    job = server.node.jobs.get(server.add(body=b"x" * 1000))
+    assert job is not None
+    peer = server.node.members.intern(b"f" * 40)
+    assert peer is not None
+    job.owners = 1 | peer.bit
+    server.run_pass()
+    segment = server.runtime.table.active
+    server.node.members.members_mask |= peer.bit
+    server.ack(job.id)
+    server.run_pass()
+    assert job.state == ACKED
+    assert segment.job_bytes == JOB_RECORD_BYTES
+    server.node.delete(job)
+    server.run_pass()
+    assert server.runtime.table.kept_bytes(segment) == 0

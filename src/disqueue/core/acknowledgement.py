@@ -81,7 +81,7 @@ class Acknowledgement(Replication):
         queue: Queue | None = job.queue
         if queue is not None:
             queue.acked += 1
-        if self.journal is None and job.owners == 1:  # nobody else has to know
+        if job.owners == 1:  # nobody else has to know
             self._finish_ack(job)
             return True
         self._become_acked(job)
@@ -132,10 +132,11 @@ class Acknowledgement(Replication):
             for peer in self.others(moved_to):
                 self.tell_ack(peer, SetAck, job.id, job.owners)
         job.flags &= ~(LEASED | MOVED | HELD | ASKED)
+        if self.journal is not None:
+            self.journal.body_dropped(job)
+            self.journal.job_changed(job)
         self.used_bytes -= len(job.body)
         job.body = b""
-        if self.journal is not None:
-            self.journal.job_changed(job)
 
     def no_longer_held(self, job: Job) -> None:
         """An at-most-once job on its way between two nodes is over; a higher layer forgets that it was on its way."""

@@ -486,7 +486,7 @@ class Federation(Forwarding):
                 self._use_credit(peer, queue)
             job = self.jobs.get(record.id)
             if job is None and record.retry_s == 0:
-                if self.journal_fails():
+                if self.journal_refuses():
                     self._refuse_offer(peer, record)
                     continue
                 job = self._hold(peer, record)

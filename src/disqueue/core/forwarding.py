@@ -284,7 +284,7 @@ class Forwarding(Acknowledgement):
     def forwarded(self, peer: Peer, forward: Forward) -> None:
         """Do a command of a peer's client to the jobs that are known here."""
         refused = forward.verb not in VERBS  # of a later release
-        if forward.verb in ENDINGS and self.journal_fails() and self.journal.always_synced:
+        if forward.verb in ENDINGS and self.journal is not None and self.journal.always_synced and self.journal_fails():
             refused = True
         results = []
         for job_id in forward.ids:

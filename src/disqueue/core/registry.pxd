@@ -2,6 +2,7 @@ cimport cython
 from disqueue.core.ids cimport JobIds
 from disqueue.core.job cimport Job
 from disqueue.core.job_table cimport JobTable
+from disqueue.core.journal_port cimport JournalPort
 from disqueue.core.masks cimport covers
 from disqueue.core.queue cimport Queue
 from disqueue.core.settings cimport Settings
@@ -19,7 +20,7 @@ cdef class Registry:
     cdef public bytes node_id
     cdef public JobIds ids
     cdef public object log
-    cdef public object journal
+    cdef public JournalPort journal
     cdef public long long now_ms
     cdef public long long wall_ms
     cdef public long long grace_ms
@@ -51,6 +52,7 @@ cdef class Registry:
     cpdef long long next_ctime_ns(self)
     cpdef add_owners(self, Job job, mask)
     cpdef bint journal_fails(self) except -1
+    cpdef bint journal_refuses(self) except -1
     @cython.locals(queue=Queue)
     cpdef register(self, Job job)
     @cython.locals(queue=Queue)

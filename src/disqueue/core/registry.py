@@ -9,11 +9,11 @@ from __future__ import annotations
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
 
 from disqueue.core.ids import JobIds
 from disqueue.core.job import ACKED, DELAYED, QUEUED, WAIT_REPL, Job
 from disqueue.core.job_table import JobTable
+from disqueue.core.journal_port import JournalPort
 from disqueue.core.masks import covers
 from disqueue.core.queue import Queue
 from disqueue.core.queue_scan import QueueScan
@@ -52,7 +52,7 @@ class Registry:
         self.node_id = node_id
         self.ids = JobIds(node_id, entropy)
         self.log: Callable[..., None] = no_log
-        self.journal: Any = None
+        self.journal: JournalPort | None = None
         self.now_ms = 0
         self.wall_ms = 0
         self.grace_ms = 0
@@ -174,6 +174,10 @@ class Registry:
     def journal_fails(self) -> bool:
         """Tell whether there is a journal that cannot be written now: nothing may be promised that depends on it."""
         return self.journal is not None and self.journal.error != ""
+
+    def journal_refuses(self) -> bool:
+        """Tell whether no new job may be taken."""
+        return self.journal is not None and (self.journal.full or self.journal.error != "")
 
     # -- queues
 

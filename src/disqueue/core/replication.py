@@ -480,7 +480,7 @@ class Replication(Peers):
             return REFUSED_DONE
         if self.leaving:
             return REFUSED_LEAVING
-        if self.memory_level() > LEVEL_NORMAL or self.journal_fails():
+        if self.memory_level() > LEVEL_NORMAL or self.journal_refuses():
             return REFUSED_MEMORY
         name = record.queue
         if len(record.body) > self.settings.max_job_bytes or len(name) > self.settings.max_queue_name_bytes:

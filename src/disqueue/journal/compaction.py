@@ -34,8 +34,10 @@ from disqueue.wire.journal_records import (
 CHUNK_BYTES = 512 << 10
 """Read ahead in the background."""
 STEP_BYTES = 96 << 10
+_STEP_BYTES = STEP_BYTES
 """Looked at in one step: about 500 records, two milliseconds when all of them are to be written again."""
 LOOK_MS = 5
+_LOOK_MS = LOOK_MS
 """So often it is looked for segments of which little is needed, and not in each of the many passes of a busy server."""
 SHARE_MAX = 0.8
 """A segment of which more is needed than this is not worth the work."""
@@ -46,6 +48,7 @@ IDLE = 0
 READING = 1
 SYNCING = 2
 DROPPING = 3
+_IDLE, _READING, _SYNCING = IDLE, READING, SYNCING
 
 
 def no_log(_level: str, _event: str, **_fields: object) -> None:
@@ -112,9 +115,9 @@ class Compactor:
             return -1
         if self.error:
             return self._retry_at_ms
-        if self.state == READING and self._ready is not None:
+        if self.state == _READING and self._ready is not None:
             return now_ms + 1
-        if self.state == SYNCING or self.rewrite_up_to or self.store_wanted:
+        if self.state == _SYNCING or self.rewrite_up_to or self.store_wanted:
             return now_ms + 5
         return -1
 
@@ -122,13 +125,13 @@ class Compactor:
         """Do a bounded piece of work. Nothing is done while the journal is in trouble."""
         if self._stopped or self.writer.error or (self.error and now_ms < self._retry_at_ms):
             return
-        if self.state == IDLE:
+        if self.state == _IDLE:
             if now_ms >= self._look_at_ms or self.rewrite_up_to or self.store_wanted:
-                self._look_at_ms = now_ms + LOOK_MS
+                self._look_at_ms = now_ms + _LOOK_MS
                 self._choose()
-        elif self.state == READING:
+        elif self.state == _READING:
             self._read()
-        elif self.state == SYNCING:
+        elif self.state == _SYNCING:
             self._drop_when_synced()
 
     def _choose(self) -> None:
@@ -152,7 +155,7 @@ class Compactor:
         self._scanner = RecordScanner(source.salt)
         self._offset = HEADER_BYTES
         self._ready = None
-        self.state = READING
+        self.state = _READING
         self._load()
 
     def _candidates(self) -> list[Segment]:
@@ -234,7 +237,7 @@ class Compactor:
                 self._load()
             return
         scanner = self._scanner
-        stop = scanner.at + STEP_BYTES
+        stop = scanner.at + _STEP_BYTES
         while scanner.at < stop:
             if scanner.advance() != WHOLE:
                 self._chunk_read(source, scanner.offset)
@@ -276,7 +279,7 @@ class Compactor:
 
     def _await_sync(self) -> None:
         """What replaces the segment is written with the next pass; wait until that is on the disk."""
-        self.state = SYNCING
+        self.state = _SYNCING
         self._wait_for = (0, 0)
 
     def _drop_when_synced(self) -> None:
@@ -319,7 +322,7 @@ class Compactor:
 
         def done(error: BaseException | None) -> None:
             self.writer.busy = False
-            self.state = IDLE
+            self.state = _IDLE
             if stored and source is not None:
                 self.table.drop(source.number)  # a file that could not be removed is tried again with the next one
             self.table.removing = [number for number in self.table.removing if number not in removed]
@@ -345,7 +348,7 @@ class Compactor:
         if problem != self.error:
             self.log("warning", problem)
         self.error = problem
-        self.state = IDLE
+        self.state = _IDLE
         self._retry_at_ms = self.writer.now_ms + 1000
 
 

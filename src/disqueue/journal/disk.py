@@ -70,9 +70,11 @@ class OsFile:
         self._descriptor = os.open(path, flags | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o640)
 
     def write(self, data: bytes | bytearray) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
+        written = os.write(self._descriptor, data)
+        if written < len(data):
+            view = memoryview(data)[written:]
+            while view:
+                view = view[os.write(self._descriptor, view) :]
 
     def sync(self) -> None:
         os.fdatasync(self._descriptor)

@@ -1,4 +1,4 @@
-"""What the core and the journal are to each other."""
+"""What the journal needs of others. What the core tells it is `core.journal_port`."""
 
 from __future__ import annotations
 
@@ -7,33 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from disqueue.core.job import Job
-    from disqueue.core.queue import Queue
-
-
-class JournalPort(Protocol):
-    """What the core calls. Nothing is written before the end of the pass, and then once for each job.
-
-    `error` is empty while the journal can be trusted. Otherwise it says why not, and the core refuses what the journal
-    could not keep: adds, copies from peers, hand-outs of at-most-once jobs and, where `always_synced`, acknowledgements.
-    """
-
-    error: str
-    always_synced: bool
-
-    def job_added(self, job: Job) -> None:
-        """A job is kept from now on."""
-
-    def job_changed(self, job: Job) -> None:
-        """A job's state, due time, order, counters or owners are not what they were."""
-
-    def job_forgotten(self, job: Job) -> None:
-        """A job left the registry: it was deleted, collected, evicted or it expired."""
-
-    def queue_changed(self, queue: Queue) -> None:
-        """A queue was paused or resumed."""
-
-    def node_changed(self) -> None:
-        """The node's standing changed."""
 
 
 class JobSource(Protocol):

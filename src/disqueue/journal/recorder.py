@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from disqueue.core.job import Job
+from disqueue.core.journal_port import JournalPort
 from disqueue.core.node import Node
 from disqueue.core.queue import PAUSED_IN, PAUSED_OUT, Queue
 from disqueue.core.restoring import slot_ids
 from disqueue.journal.image import job_record_bytes
+from disqueue.journal.job_records import append_changed, append_ended, append_whole
 from disqueue.journal.segments import Segment, SegmentTable
 from disqueue.wire.journal_format import (
     FORGOTTEN,
@@ -21,9 +23,7 @@ from disqueue.wire.journal_meta import Nodes, Pauses, encode_meta
 from disqueue.wire.journal_meta import Queue as QueueRecord
 from disqueue.wire.journal_records import (
     append_forgotten,
-    append_job,
     append_record,
-    append_state,
     decode_forgotten,
     job_id_at,
 )
@@ -38,61 +38,12 @@ _CHANGED = 1
 _WHOLE_AGAIN = 2
 
 
-def append_whole(buffer: bytearray, base: int, job: Job, wall_offset_ms: int) -> None:
-    """Append all of a job."""
-    due_ms = job.due_ms
-    if due_ms != 0:
-        due_ms += wall_offset_ms
-    queue = job.queue
-    append_job(
-        buffer,
-        base,
-        job.id,
-        job.state,
-        job.flags,
-        job.nacks,
-        job.deliveries,
-        due_ms,
-        job.order_ns,
-        job.owners,
-        job.confirmed,
-        job.ctime_ns,
-        job.expires_ms + wall_offset_ms,
-        job.retry_s,
-        job.delay_s,
-        job.ttl_s,
-        job.replicate,
-        b"" if queue is None else queue.name,
-        job.body,
-    )
-
-
-def append_changed(buffer: bytearray, base: int, job: Job, wall_offset_ms: int) -> None:
-    """Append what changes in a job's life."""
-    due_ms = job.due_ms
-    if due_ms != 0:
-        due_ms += wall_offset_ms
-    append_state(
-        buffer,
-        base,
-        job.id,
-        job.state,
-        job.flags,
-        job.nacks,
-        job.deliveries,
-        due_ms,
-        job.order_ns,
-        job.owners,
-        job.confirmed,
-    )
-
-
 def pause_record(name: bytes, pause: int) -> QueueRecord:
     """Return what is written of a queue's pauses."""
     return QueueRecord(name, bool(pause & PAUSED_IN), bool(pause & PAUSED_OUT))
 
 
-class Recorder:
+class Recorder(JournalPort):
     """What the core sees of the journal (`JournalPort`), and the records of a pass.
 
     Jobs carry what the journal knows of them: `journal_segment` (of the newest full record, 0: none), `journal_state` (of the
@@ -100,12 +51,11 @@ class Recorder:
     """
 
     def __init__(self, table: SegmentTable, node: Node) -> None:
+        JournalPort.__init__(self)
         self.table = table
         self.node = node
         self.first_segment = 0
         """What jobs know of older segments belongs to an earlier life of the journal."""
-        self.error = ""
-        self.always_synced = False
         self.changed: list[Job] = []
         self.endings: list[tuple[bytes, int]] = []
         self.changed_queues: set[bytes] = set()
@@ -131,6 +81,12 @@ class Recorder:
             self.changed.append(job)
         job.journal_flags = flags | _CHANGED | _GONE
 
+    def body_dropped(self, job: Job) -> None:
+        """See `JournalPort`. Compaction would write the job without it."""
+        if job.journal_segment and job.journal_segment >= self.first_segment:
+            segment = self._segment(job.journal_segment)
+            segment.job_bytes -= len(job.body)
+
     def rewrite_job(self, job: Job) -> None:
         """Write a job whole again, because its segment is to go."""
         self.job_changed(job)
@@ -139,9 +95,6 @@ class Recorder:
     def queue_changed(self, queue: Queue) -> None:
         """See `JournalPort`."""
         self.changed_queues.add(queue.name)
-
-    def node_changed(self) -> None:
-        """See `JournalPort`. LEAVING, the bans and the members are kept in nodes.conf."""
 
     def pending(self) -> bool:
         """Return whether there is something to write."""
@@ -168,7 +121,8 @@ class Recorder:
             append_record(buffer, base, QUEUE, encode_meta(record))
         self.changed_queues.clear()
         for job_id, segment in self.endings:
-            self._append_ending(buffer, base, job_id, segment)
+            append_forgotten(buffer, base, job_id, segment)
+            self._account_ending(segment)
         self.endings.clear()
         changed = self.changed
         self.changed = []
@@ -188,7 +142,8 @@ class Recorder:
             if job.journal_segment:
                 segment = job.journal_segment
                 self.unaccount(job)
-                self._append_ending(buffer, base, job.id, segment)
+                append_ended(buffer, base, job, segment)
+                self._account_ending(segment)
         elif flags & _WHOLE_AGAIN or job.journal_segment == 0:
             self.unaccount(job)
             append_whole(buffer, base, job, wall_offset_ms)
@@ -197,10 +152,16 @@ class Recorder:
             append_changed(buffer, base, job, wall_offset_ms)
             self.account_state(job, self.table.active)
 
-    def _append_ending(self, buffer: bytearray, base: int, job_id: bytes, segment: int) -> None:
-        append_forgotten(buffer, base, job_id, segment)
-        endings = self.table.active.endings
-        endings[segment] = endings.get(segment, 0) + FORGOTTEN_RECORD_BYTES
+    def _account_ending(self, segment: int) -> None:
+        """The end of a job was written; it is needed as long as the segment of its full record is there."""
+        active = self.table.active
+        if segment != active.number:
+            active.endings[segment] = active.endings.get(segment, 0) + FORGOTTEN_RECORD_BYTES
+
+    def _segment(self, number: int) -> Segment:
+        """Return a segment by its number; most often it is the active one."""
+        active = self.table.active
+        return active if active.number == number else self.table.by_number[number]
 
     def _append_slots(self, buffer: bytearray, base: int) -> None:
         """Say which nodes the slots stand for, before a set of nodes is written that needs it."""
@@ -220,8 +181,8 @@ class Recorder:
         number = job.journal_state
         if number != segment.number:
             if number:
-                old = self.table.by_number[number]
-                old.states -= 1
+                older = self._segment(number)
+                older.states -= 1
             segment.states += 1
             job.journal_state = segment.number
 
@@ -254,11 +215,11 @@ class Recorder:
     def unaccount(self, job: Job) -> None:
         """What is written of a job is not needed any more."""
         if job.journal_segment:
-            segment = self.table.by_number[job.journal_segment]
+            segment = self._segment(job.journal_segment)
             segment.jobs -= 1
             segment.job_bytes -= job_record_bytes(job)
             job.journal_segment = 0
         if job.journal_state:
-            segment = self.table.by_number[job.journal_state]
+            segment = self._segment(job.journal_state)
             segment.states -= 1
             job.journal_state = 0

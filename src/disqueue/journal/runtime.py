@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from disqueue.core.job import WAIT_REPL
 from disqueue.core.journal_age import SEGMENT_BITS
+from disqueue.core.journal_port import JournalPort
 from disqueue.core.node import Node
 from disqueue.journal.beginning import begin_segment, remove_leftovers, settle
 from disqueue.journal.compaction import Compactor
@@ -35,6 +36,7 @@ from disqueue.wire.journal_records import (
 
 SEGMENT_BYTES = 32 << 20
 CATCH_UP_JOBS = 2000
+_CATCH_UP_JOBS = CATCH_UP_JOBS
 """Jobs written in one pass when many are behind: a few milliseconds."""
 BUILD_JOBS = 100_000
 CLOCK_STEP_MS = 1000
@@ -65,9 +67,30 @@ def ignore_error(_error: str) -> None:
     """Have nobody to tell."""
 
 
-def itself(recorder: Recorder) -> object:
+def itself(recorder: Recorder) -> JournalPort:
     """Let the node speak to the recorder without anybody in between."""
     return recorder
+
+
+@contextmanager
+def plain_errors(path: str) -> Iterator[None]:
+    """Tell errors of the operating system as errors of the journal."""
+    try:
+        yield
+    except (FileExistsError, NotADirectoryError) as error:
+        raise JournalError(
+            "this is a file, but the journal is a directory",
+            file=path,
+            stake="Nothing was changed; the AOF of another program cannot be loaded",
+            remedy="Move the file away, or set appendfilename to another name",
+        ) from error
+    except OSError as error:
+        raise JournalError(
+            f"the journal cannot be used: {reason_of(error)}",
+            file=str(error.filename or path),
+            stake="Nothing is lost; the server does not start without the journal that it is told to keep",
+            remedy="Make the directory writable and see that there is space, or set appendonly to no",
+        ) from error
 
 
 class JournalRuntime:
@@ -97,8 +120,9 @@ class JournalRuntime:
         self._locked = False
         self._first = bytearray()
         self.on_error: Callable[[str], None] = ignore_error
-        self.port_of: Callable[[Recorder], object] = itself
+        self.port_of: Callable[[Recorder], JournalPort] = itself
         """What the node gets as its journal: the recorder, or something that listens in."""
+        self._port = JournalPort()
         self._adopt(SegmentTable(node.node_id))
 
     def _adopt(self, table: SegmentTable) -> None:
@@ -117,23 +141,33 @@ class JournalRuntime:
         """Take over changed settings."""
         self.compactor.percentage = self.settings.rewrite_percentage
         self.compactor.min_bytes = self.settings.rewrite_min_bytes
-        self.recorder.always_synced = self.settings.policy == ALWAYS
+        self._tell_node()
 
     # -- loading
 
     def load(self) -> None:
         """Begin to load what is on the disk into the node; go on with `load_step`. Raises `JournalError`."""
-        with self._plain_errors():
+        with plain_errors(self.disk.path):
             self._lock()
             self._adopt(SegmentTable(self.node.node_id))
             self._loading = Loading(self.disk, self.node, self.recorder, self.settings.load_truncated)
         self.state = LOADING
-        self.node.journal = self.port_of(self.recorder)  # a job may expire while others are still read
+        self._attach()  # a job may expire while others are still read
+
+    def _attach(self) -> None:
+        """Let the node tell this journal what changes."""
+        self.node.journal = self._port = self.port_of(self.recorder)
+        self._tell_node()
+
+    def _tell_node(self) -> None:
+        """Let the node know what it has to refuse."""
+        self._port.error = self.error
+        self._port.always_synced = self.settings.policy == ALWAYS
 
     def load_step(self) -> bool:
         """Do a piece of loading; True when it is done. Raises `JournalError`."""
         assert self._loading is not None
-        with self._plain_errors():
+        with plain_errors(self.disk.path):
             done = self._loading.step()
         if done:
             self.loaded = self._loading.result
@@ -158,26 +192,6 @@ class JournalRuntime:
                 stake="Two writers would destroy it",
                 remedy="Stop the other server, or give this one its own dir",
             )
-
-    @contextmanager
-    def _plain_errors(self) -> Iterator[None]:
-        """Tell errors of the operating system as errors of the journal."""
-        try:
-            yield
-        except (FileExistsError, NotADirectoryError) as error:
-            raise JournalError(
-                "this is a file, but the journal is a directory",
-                file=self.disk.path,
-                stake="Nothing was changed; the AOF of another program cannot be loaded",
-                remedy="Move the file away, or set appendfilename to another name",
-            ) from error
-        except OSError as error:
-            raise JournalError(
-                f"the journal cannot be used: {reason_of(error)}",
-                file=str(error.filename or self.disk.path),
-                stake="Nothing is lost; the server does not start without the journal that it is told to keep",
-                remedy="Make the directory writable and see that there is space, or set appendonly to no",
-            ) from error
 
     def _tell_loaded(self) -> None:
         loaded = self.loaded
@@ -207,7 +221,7 @@ class JournalRuntime:
         background.
         """
         loading = self._loading
-        with self._plain_errors():
+        with plain_errors(self.disk.path):
             self._lock()
             if loading is not None:
                 if loading.recovery.manifest is not None:
@@ -228,7 +242,7 @@ class JournalRuntime:
         self._loading = None
         self.error = ""
         self.state = ON
-        self.node.journal = self.port_of(self.recorder)
+        self._attach()
         first = segment.number << SEGMENT_BITS
         loaded = (previous.number << SEGMENT_BITS) + (previous.size if previous.number else 0)
         # Without loading nothing is missing: all jobs are here.
@@ -302,7 +316,7 @@ class JournalRuntime:
             self._catching_up = True
         else:
             self._write(now_ms, wall_ms)
-        writer.tick(now_ms)
+        writer.tick(now_ms)  # also where nothing was written
         if not last:
             self._background(now_ms)
         self._publish()
@@ -315,8 +329,11 @@ class JournalRuntime:
         now_ms = self.node.now_ms
         if self._building >= 0 or self._first or self.node.ready_queues or (self._catching_up and not self.writer.error):
             return now_ms + 1
-        deadlines = [ms for ms in (self.writer.deadline_ms(), self.compactor.deadline_ms(now_ms)) if ms >= 0]
-        return max(now_ms + 1, min(deadlines)) if deadlines else -1
+        deadline_ms = self.writer.deadline_ms()
+        other_ms = self.compactor.deadline_ms(now_ms)
+        if deadline_ms < 0 or 0 <= other_ms < deadline_ms:
+            deadline_ms = other_ms
+        return max(now_ms + 1, deadline_ms) if deadline_ms >= 0 else -1
 
     def _follow_policy(self) -> None:
         # While an fsync is under way an error that it meets could be reported to another one: let it end first.
@@ -347,7 +364,7 @@ class JournalRuntime:
         empty = len(chunk)
         if self._tell_run:
             self._append_run(chunk, place)
-        recorder.append_changes(chunk, place, wall_ms - now_ms, CATCH_UP_JOBS if self._catching_up else 0)
+        recorder.append_changes(chunk, place, wall_ms - now_ms, _CATCH_UP_JOBS if self._catching_up else 0)
         self._catching_up = recorder.pending()
         if started or len(chunk) > empty:
             self._first = bytearray()
@@ -397,7 +414,8 @@ class JournalRuntime:
         if error == self.error:
             return
         was = self.error
-        self.error = self.recorder.error = error
+        self.error = error
+        self._tell_node()
         if error and not was:
             self.log("warning", "the journal cannot be written; adds are refused until it can", why=error)
         elif was and not error:

@@ -38,6 +38,7 @@ UNSYNCED_BYTES_MAX = 64 << 20
 """What may wait for the disk, in memory too, before more adds are refused: seconds of a fast disk, a minute of a slow one."""
 UNSYNCED_BYTES_SOON = 16 << 20
 """The disk is asked after this much whatever the policy: what waits has a bound, and a disk that keeps up is never behind."""
+_SYNC_MS, _UNSYNCED_BYTES_MAX, _UNSYNCED_BYTES_SOON = SYNC_MS, UNSYNCED_BYTES_MAX, UNSYNCED_BYTES_SOON
 RETRY_MS = 100
 RETRY_MS_MAX = 1000
 
@@ -101,7 +102,8 @@ class Writer:
         self.unsynced.append(chunk)
         self.unsynced_bytes += len(chunk)
         self.unwritten += 1
-        self.table.active.size += len(chunk)
+        active = self.table.active
+        active.size += len(chunk)
         self._write()
         self._force()
 
@@ -120,7 +122,7 @@ class Writer:
         if self.error:
             return self.retry_at_ms
         if self.policy == EVERYSEC and len(self.unsynced) > self.unwritten and not self.syncing:
-            return self.synced_ms + SYNC_MS
+            return self.synced_ms + _SYNC_MS
         return -1
 
     def kept(self) -> bool:
@@ -129,7 +131,7 @@ class Writer:
 
     def behind(self) -> bool:
         """Return whether so much waits for the disk that no more should be taken in."""
-        return self.unsynced_bytes > UNSYNCED_BYTES_MAX
+        return self.unsynced_bytes > _UNSYNCED_BYTES_MAX
 
     def file_name(self) -> str:
         """Return the path of the active segment."""
@@ -175,16 +177,16 @@ class Writer:
             if not self.syncing:
                 self._sync_here()
         elif self.syncing:
-            if self.policy == EVERYSEC and self.now_ms - self.synced_ms > 2 * SYNC_MS:
+            if self.policy == EVERYSEC and self.now_ms - self.synced_ms > 2 * _SYNC_MS:
                 self.synced_ms = self.now_ms
                 self.delayed_syncs += 1
         elif self.sync_wanted or self._sync_due():
             self._sync_elsewhere()
 
     def _sync_due(self) -> bool:
-        if self.unsynced_bytes >= UNSYNCED_BYTES_SOON:
+        if self.unsynced_bytes >= _UNSYNCED_BYTES_SOON:
             return True
-        return self.policy == EVERYSEC and self.now_ms - self.synced_ms >= SYNC_MS
+        return self.policy == EVERYSEC and self.now_ms - self.synced_ms >= _SYNC_MS
 
     def sync_soon(self) -> None:
         """Force what is written to the disk now, whatever the policy, without waiting for it."""

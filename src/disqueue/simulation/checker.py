@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from disqueue.core.job import ACKED, DELETED, HELD, LEASED, PLACEHOLDER, QUEUED, Job
+from disqueue.core.journal_port import JournalPort
 from disqueue.core.queue import PAUSE_NAMES
 from disqueue.simulation.ledger import NEVER_MS, OK, REFUSED, UNKNOWN, Delivery, Entry, Ledger, Violation
-from disqueue.simulation.observer import JournalPort, Observer
+from disqueue.simulation.observer import Observer
 from disqueue.simulation.replies import Reply, ReplyError
 from disqueue.simulation.restarts import Restarts
 
@@ -51,6 +52,7 @@ class CheckedJournal(JournalPort):
     """Tells the checker what happens to the jobs of one process."""
 
     def __init__(self, checker: Checker, process: Process) -> None:
+        super().__init__()
         self.checker = checker
         self.process = process
 

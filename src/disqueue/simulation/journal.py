@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from disqueue.core.journal_port import JournalPort
 from disqueue.journal.errors import JournalError
 from disqueue.journal.recorder import Recorder
 from disqueue.journal.repair import Repair
 from disqueue.journal.runtime import JournalRuntime, JournalSettings
 from disqueue.simulation.ledger import Violation
-from disqueue.simulation.observer import JournalPort
 
 if TYPE_CHECKING:
     from disqueue.core.job import Job
@@ -62,20 +62,13 @@ def _raise(error: OSError | None) -> None:
         raise error
 
 
-class WatchedJournal:
+class WatchedJournal(JournalPort):
     """The journal port of a node: tells the observer, and then the journal."""
 
     def __init__(self, observed: JournalPort, recorder: Recorder) -> None:
+        super().__init__()
         self._observed = observed
         self._recorder = recorder
-
-    @property
-    def error(self) -> str:
-        return self._recorder.error
-
-    @property
-    def always_synced(self) -> bool:
-        return self._recorder.always_synced
 
     def job_added(self, job: Job) -> None:
         self._observed.job_added(job)
@@ -84,6 +77,10 @@ class WatchedJournal:
     def job_changed(self, job: Job) -> None:
         self._observed.job_changed(job)
         self._recorder.job_changed(job)
+
+    def body_dropped(self, job: Job) -> None:
+        self._observed.body_dropped(job)
+        self._recorder.body_dropped(job)
 
     def job_forgotten(self, job: Job) -> None:
         self._observed.job_forgotten(job)

@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from disqueue.core.journal_port import JournalPort
+
 if TYPE_CHECKING:
-    from disqueue.core.job import Job
-    from disqueue.core.queue import Queue
     from disqueue.simulation.cluster import Cluster
     from disqueue.simulation.connection import ClientConnection, Request
     from disqueue.simulation.process import Process
     from disqueue.simulation.replies import Reply
-
-
-class JournalPort:
-    """The journal port of a node: hears of every job that the node takes, changes and forgets. Nothing is kept."""
-
-    error = ""
-    always_synced = False
-
-    def job_added(self, job: Job) -> None: ...
-    def job_changed(self, job: Job) -> None: ...
-    def job_forgotten(self, job: Job) -> None: ...
-    def queue_changed(self, queue: Queue) -> None: ...
-    def node_changed(self) -> None: ...
-    def figures(self) -> dict[str, object]:
-        """Nothing for INFO: this is no journal."""
-        return {}
 
 
 class Observer:

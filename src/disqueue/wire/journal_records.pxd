@@ -1,6 +1,7 @@
 # The C side of the journal's records; other compiled modules cimport it from here.
 
 cimport cython
+from libc.stdint cimport int64_t
 
 cpdef void append_record(bytearray buffer, long long base, int kind, bytes payload) except *
 cpdef void append_pass(
@@ -17,6 +18,16 @@ cpdef void append_job(
     long long expires_wall_ms, long long retry_s, long long delay_s, long long ttl_s, int repl, bytes queue, bytes body
 ) except *
 cpdef void append_forgotten(bytearray buffer, long long base, bytes job_id, long long segment) except *
+cdef int write_state(
+    bytearray buffer, int64_t base, const char* job_id, int state, int flags, long long nacks, long long deliveries,
+    long long due_wall_ms, long long order_ns, object owners, object confirmed
+) except -1
+cdef int write_job(
+    bytearray buffer, int64_t base, const char* job_id, int state, int flags, long long nacks, long long deliveries,
+    long long due_wall_ms, long long order_ns, object owners, object confirmed, long long ctime_ns,
+    long long expires_wall_ms, long long retry_s, long long delay_s, long long ttl_s, int repl, bytes queue, bytes body
+) except -1
+cdef int write_forgotten(bytearray buffer, int64_t base, const char* job_id, long long segment) except -1
 cpdef void reseal(bytearray buffer, long long base) except *
 
 

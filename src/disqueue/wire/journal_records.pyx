@@ -4,6 +4,7 @@ cimport cython
 from cpython.buffer cimport PyBUF_READ
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.long cimport PyLong_AsLongAndOverflow
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -13,9 +14,17 @@ from crc32c import crc32c
 
 cdef extern from *:
     """
-    #define allocated(array) (((PyByteArrayObject*)(array))->ob_alloc)
+    #define room_in(array) \\
+        (((PyByteArrayObject*)(array))->ob_exports == 0 \\
+            ? ((PyByteArrayObject*)(array))->ob_bytes + ((PyByteArrayObject*)(array))->ob_alloc \\
+                - ((PyByteArrayObject*)(array))->ob_start - 1 : -1)
+    static inline void set_length(PyObject* array, Py_ssize_t length) {
+        Py_SET_SIZE(array, length);
+        ((PyByteArrayObject*)array)->ob_start[length] = 0;
+    }
     """
-    Py_ssize_t allocated(PyObject* array) noexcept
+    Py_ssize_t room_in(PyObject* array) noexcept
+    void set_length(PyObject* array, Py_ssize_t length) noexcept
 
 cdef extern from *:
     """
@@ -70,6 +79,7 @@ cdef enum:
     _STATE_BYTES = 71
     _JOB_BYTES = 109
     _FORGOTTEN_BYTES = 44
+    _SPARE = 256
 
 cdef int64_t _RECORD_BYTES_MAX = _format.RECORD_BYTES_MAX
 cdef bytes _PASS_MAGIC = _format.PASS_MAGIC
@@ -118,9 +128,9 @@ cdef uint8_t* open_record(bytearray buffer, Py_ssize_t payload, int kind) except
     """Make room for a record of so many bytes of payload; return where it begins."""
     cdef Py_ssize_t at = PyByteArray_GET_SIZE(buffer)
     cdef Py_ssize_t size = at + _PAYLOAD + payload
-    if size >= allocated(<PyObject*>buffer):
-        PyByteArray_Resize(buffer, 2 * size)  # doubled, so that little is copied; by itself it grows by an eighth
-    PyByteArray_Resize(buffer, size)
+    if size > room_in(<PyObject*>buffer):
+        PyByteArray_Resize(buffer, 2 * size + _SPARE)  # doubled, so that little is copied; by itself it grows by an eighth
+    set_length(<PyObject*>buffer, size)  # a resize would give back what is spare
     cdef uint8_t* p = <uint8_t*>PyByteArray_AS_STRING(buffer) + at
     put32(p + 4, <uint32_t>(payload + 1))
     p[8] = <uint8_t>kind
@@ -169,11 +179,11 @@ cdef int check_id(bytes job_id) except -1:
 
 
 cdef void put_state(
-    uint8_t* p, bytes job_id, int state, int flags, long long nacks, long long deliveries, long long due_wall_ms,
+    uint8_t* p, const char* job_id, int state, int flags, long long nacks, long long deliveries, long long due_wall_ms,
     long long order_ns, Py_ssize_t owner_size, Py_ssize_t confirmed_size
 ) noexcept:
     """Write the fixed part of a state behind the head of a record."""
-    memcpy(p + 9, PyBytes_AS_STRING(job_id), _ID)
+    memcpy(p + 9, job_id, _ID)
     p[49] = <uint8_t>state
     put16(p + 50, <uint16_t>flags)
     put32(p + 52, <uint32_t>nacks)
@@ -185,8 +195,10 @@ cdef void put_state(
 
 
 cdef inline Py_ssize_t mask_size(object mask) except -1:
-    if mask < 256:
-        return 1 if mask != 0 else 0
+    cdef int overflow
+    cdef long value = PyLong_AsLongAndOverflow(mask, &overflow)
+    if 0 <= value < 256 and not overflow:
+        return value != 0
     return (mask.bit_length() + 7) >> 3
 
 
@@ -205,14 +217,24 @@ cpdef void append_state(
     long long due_wall_ms, long long order_ns, object owners, object confirmed
 ) except *:
     """See the plain twin."""
+    check_id(job_id)
+    write_state(
+        buffer, base, PyBytes_AS_STRING(job_id), state, flags, nacks, deliveries, due_wall_ms, order_ns, owners, confirmed
+    )
+
+
+cdef int write_state(
+    bytearray buffer, int64_t base, const char* job_id, int state, int flags, long long nacks, long long deliveries,
+    long long due_wall_ms, long long order_ns, object owners, object confirmed
+) except -1:
+    """The same with the 40 characters of an id."""
     cdef Py_ssize_t owner_size = mask_size(owners)
     cdef Py_ssize_t confirmed_size = mask_size(confirmed)
-    check_id(job_id)
     cdef uint8_t* p = open_record(buffer, _STATE_BYTES + owner_size + confirmed_size, _STATE)
     put_state(p, job_id, state, flags, nacks, deliveries, due_wall_ms, order_ns, owner_size, confirmed_size)
     write_mask(p + 80, owners, owner_size)
     write_mask(p + 80 + owner_size, confirmed, confirmed_size)
-    close_record(buffer, base, p)
+    return close_record(buffer, base, p)
 
 
 cpdef void append_job(
@@ -221,11 +243,23 @@ cpdef void append_job(
     long long expires_wall_ms, long long retry_s, long long delay_s, long long ttl_s, int repl, bytes queue, bytes body
 ) except *:
     """See the plain twin."""
+    check_id(job_id)
+    write_job(
+        buffer, base, PyBytes_AS_STRING(job_id), state, flags, nacks, deliveries, due_wall_ms, order_ns, owners, confirmed,
+        ctime_ns, expires_wall_ms, retry_s, delay_s, ttl_s, repl, queue, body
+    )
+
+
+cdef int write_job(
+    bytearray buffer, int64_t base, const char* job_id, int state, int flags, long long nacks, long long deliveries,
+    long long due_wall_ms, long long order_ns, object owners, object confirmed, long long ctime_ns,
+    long long expires_wall_ms, long long retry_s, long long delay_s, long long ttl_s, int repl, bytes queue, bytes body
+) except -1:
+    """The same with the 40 characters of an id."""
     cdef Py_ssize_t owner_size = mask_size(owners)
     cdef Py_ssize_t confirmed_size = mask_size(confirmed)
     cdef Py_ssize_t queue_size = PyBytes_GET_SIZE(queue)
     cdef Py_ssize_t body_size = PyBytes_GET_SIZE(body)
-    check_id(job_id)
     cdef uint8_t* p = open_record(buffer, _JOB_BYTES + owner_size + confirmed_size + queue_size + body_size, _JOB)
     put_state(p, job_id, state, flags, nacks, deliveries, due_wall_ms, order_ns, owner_size, confirmed_size)
     put64(p + 80, ctime_ns)
@@ -243,16 +277,21 @@ cpdef void append_job(
     q += confirmed_size
     memcpy(q, PyBytes_AS_STRING(queue), queue_size)
     memcpy(q + queue_size, PyBytes_AS_STRING(body), body_size)
-    close_record(buffer, base, p)
+    return close_record(buffer, base, p)
 
 
 cpdef void append_forgotten(bytearray buffer, long long base, bytes job_id, long long segment) except *:
     """See the plain twin."""
     check_id(job_id)
+    write_forgotten(buffer, base, PyBytes_AS_STRING(job_id), segment)
+
+
+cdef int write_forgotten(bytearray buffer, int64_t base, const char* job_id, long long segment) except -1:
+    """The same with the 40 characters of an id."""
     cdef uint8_t* p = open_record(buffer, _FORGOTTEN_BYTES, _FORGOTTEN)
-    memcpy(p + 9, PyBytes_AS_STRING(job_id), _ID)
+    memcpy(p + 9, job_id, _ID)
     put32(p + 49, <uint32_t>segment)
-    close_record(buffer, base, p)
+    return close_record(buffer, base, p)
 
 
 cpdef void reseal(bytearray buffer, long long base) except *:
