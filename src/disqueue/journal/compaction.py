@@ -41,6 +41,10 @@ _LOOK_MS = LOOK_MS
 """So often it is looked for segments of which little is needed, and not in each of the many passes of a busy server."""
 SHARE_MAX = 0.8
 """A segment of which more is needed than this is not worth the work."""
+RESERVE_SHARE = 16
+"""While the disk is full the active segment ends early when it has so large a part of the reserve's size."""
+MANIFEST_ROOM = 1024
+"""What a new manifest and the head of a segment take, about."""
 SEGMENTS_MAX = 64
 """More files than this are made fewer, whatever is in them: each start of a server begins one."""
 
@@ -135,7 +139,10 @@ class Compactor:
             self._drop_when_synced()
 
     def _choose(self) -> None:
-        source = self._unsettled() or self._dead() or self._wanted() or self._worst()
+        full = self.writer.reserve.spent
+        source = self._unsettled() or self._dead() or (self._cheapest() if full else self._wanted() or self._worst())
+        if source is not None and full and not self._fits(source):
+            return  # acknowledgements make it fit, or somebody gives space
         if source is not None:
             self._begin(source)
         elif self.rewrite_up_to:
@@ -145,6 +152,8 @@ class Compactor:
                 self.writer.sync_soon()  # a segment is looked at when all of it is on the disk
         elif self.store_wanted and not self.writer.busy:
             self._drop(None)
+        elif full and len(self.writer.files) > 1:
+            self.writer.sync_soon()
 
     def _begin(self, source: Segment) -> None:
         self._source = source
@@ -195,6 +204,20 @@ class Compactor:
             return None
         worst = min(candidates, key=self._share)
         return worst if self._share(worst) <= SHARE_MAX else None
+
+    def _cheapest(self) -> Segment | None:
+        """Return the segment of which least is needed, if its removal gives more than it takes: the disk is full."""
+        segment = min(self._candidates(), key=self.table.kept_bytes, default=None)
+        return segment if segment is not None and self._share(segment) <= SHARE_MAX else None
+
+    def _fits(self, segment: Segment) -> bool:
+        return self.table.kept_bytes(segment) + MANIFEST_ROOM <= self.writer.reserve.left_bytes
+
+    def wants_active(self) -> bool:
+        """Return whether the active segment should end, because compacting it would help a disk that is full."""
+        active = self.table.active
+        worth = active.size >= self.writer.reserve.size // RESERVE_SHARE and self.table.kept_bytes(active) * 2 <= active.size
+        return worth and self._fits(active)
 
     def _share(self, segment: Segment) -> float:
         return self.table.kept_bytes(segment) / segment.size
@@ -324,6 +347,7 @@ class Compactor:
             self.writer.busy = False
             self.state = _IDLE
             if stored and source is not None:
+                self.writer.reserve.left_bytes += source.size
                 self.table.drop(source.number)  # a file that could not be removed is tried again with the next one
             self.table.removing = [number for number in self.table.removing if number not in removed]
             self._source = None

@@ -44,6 +44,9 @@ class Disk(Protocol):
     def open(self, name: str) -> DiskFile:
         """Open a file that is there to append to it."""
 
+    def reserve(self, name: str, size: int) -> None:
+        """Make a file that takes `size` bytes of space, in place of one that is there; none is left when that fails."""
+
     def replace(self, source: str, target: str) -> None:
         """Give a file another name, in place of one that is there."""
 
@@ -126,6 +129,17 @@ class OsDisk:
     def open(self, name: str) -> OsFile:
         return OsFile(self._file(name), 0)
 
+    def reserve(self, name: str, size: int) -> None:
+        descriptor = os.open(self._file(name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o640)
+        try:
+            _fill(descriptor, size)
+            os.fsync(descriptor)
+        except OSError:
+            self.remove(name)
+            raise
+        finally:
+            os.close(descriptor)
+
     def replace(self, source: str, target: str) -> None:
         os.replace(self._file(source), self._file(target))
 
@@ -159,3 +173,13 @@ class OsDisk:
             return Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
         except OSError:
             return b""
+
+
+def _fill(descriptor: int, size: int) -> None:
+    """Give a new file its space; where the system cannot do that without writing, zeros are written."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
+        return
+    zeros = bytes(1 << 20)
+    while size > 0:
+        size -= os.write(descriptor, zeros[:size])

@@ -5,6 +5,7 @@ from disqueue.core.journal_port cimport JournalPort
 from disqueue.core.node cimport Node
 from disqueue.journal.compaction cimport Compactor
 from disqueue.journal.recorder cimport Recorder
+from disqueue.journal.reserve cimport Reserve
 from disqueue.journal.segments cimport Segment, SegmentTable
 from disqueue.journal.writer cimport Writer
 from disqueue.wire.journal_records cimport append_pass, append_record, append_start
@@ -20,6 +21,7 @@ cdef class JournalRuntime:
     cdef public object log
     cdef public str state
     cdef public str error
+    cdef public bint full
     cdef public object loaded
     cdef public object on_error
     cdef public object port_of
@@ -42,7 +44,7 @@ cdef class JournalRuntime:
     cdef _follow_policy(self)
     @cython.locals(writer=Writer, recorder=Recorder, chunk=bytearray, place="long long", started=bint, empty=Py_ssize_t)
     cdef _write(self, long long now_ms, long long wall_ms)
-    @cython.locals(active=Segment)
+    @cython.locals(active=Segment, reserve=Reserve)
     cdef _background(self, long long now_ms)
-    @cython.locals(writer=Writer, error=str)
+    @cython.locals(writer=Writer, error=str, full=bint)
     cdef _publish(self)

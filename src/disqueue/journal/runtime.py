@@ -21,6 +21,7 @@ from disqueue.journal.loading import Loaded, Loading
 from disqueue.journal.manifest import segment_numbers, store_manifest
 from disqueue.journal.port import Executor
 from disqueue.journal.recorder import Recorder
+from disqueue.journal.reserve import RESERVE
 from disqueue.journal.segments import Segment, SegmentTable
 from disqueue.journal.writer import ALWAYS, EVERYSEC, Writer, reason_of
 from disqueue.wire.journal_format import (
@@ -41,6 +42,7 @@ _CATCH_UP_JOBS = CATCH_UP_JOBS
 BUILD_JOBS = 100_000
 CLOCK_STEP_MS = 1000
 """When the wall clock was set by so much, the journal is compacted as a whole: so all times in it are by the new one."""
+FULL_DISK = "the disk is full: acknowledging jobs gives space back, more space helps at once"
 
 OFF = "off"
 LOADING = "loading"
@@ -57,6 +59,7 @@ class JournalSettings:
     rewrite_percentage: int = 100
     rewrite_min_bytes: int = 64 << 20
     segment_bytes: int = SEGMENT_BYTES
+    reserve_bytes: int = 0
 
 
 def no_log(_level: str, _event: str, **_fields: object) -> None:
@@ -109,6 +112,8 @@ class JournalRuntime:
         self.log = log
         self.state = OFF
         self.error = ""
+        self.full = False
+        """The reserve is in use: nothing new is taken, and what happens to the jobs that are there is kept."""
         self.loaded = Loaded()
         self._loading: Loading | None = None
         self._building = -1
@@ -129,7 +134,7 @@ class JournalRuntime:
         """Work on another set of segments."""
         self.table = table
         self.recorder = Recorder(table, self.node)
-        self.writer = Writer(self.disk, self.executor, table, self.settings.policy)
+        self.writer = Writer(self.disk, self.executor, table, self.settings.policy, self.settings.reserve_bytes)
         self.writer.make_prologue = self._append_prologue
         self.writer.on_replaced = self._replaced
         self.writer.on_trouble = self._trouble
@@ -162,6 +167,7 @@ class JournalRuntime:
     def _tell_node(self) -> None:
         """Let the node know what it has to refuse."""
         self._port.error = self.error
+        self._port.full = self.full
         self._port.always_synced = self.settings.policy == ALWAYS
 
     def load_step(self) -> bool:
@@ -223,6 +229,7 @@ class JournalRuntime:
         loading = self._loading
         with plain_errors(self.disk.path):
             self._lock()
+            self.disk.remove(RESERVE)  # on a full disk the start needs the space
             if loading is not None:
                 if loading.recovery.manifest is not None:
                     settle(self.disk, loading.recovery)
@@ -241,6 +248,7 @@ class JournalRuntime:
             self.recorder.first_segment = segment.number
         self._loading = None
         self.error = ""
+        self.full = False
         self.state = ON
         self._attach()
         first = segment.number << SEGMENT_BITS
@@ -330,9 +338,9 @@ class JournalRuntime:
         if self._building >= 0 or self._first or self.node.ready_queues or (self._catching_up and not self.writer.error):
             return now_ms + 1
         deadline_ms = self.writer.deadline_ms()
-        other_ms = self.compactor.deadline_ms(now_ms)
-        if deadline_ms < 0 or 0 <= other_ms < deadline_ms:
-            deadline_ms = other_ms
+        for other_ms in (self.compactor.deadline_ms(now_ms), self.writer.reserve.deadline_ms()):
+            if deadline_ms < 0 or 0 <= other_ms < deadline_ms:
+                deadline_ms = other_ms
         return max(now_ms + 1, deadline_ms) if deadline_ms >= 0 else -1
 
     def _follow_policy(self) -> None:
@@ -381,8 +389,14 @@ class JournalRuntime:
 
     def _background(self, now_ms: int) -> None:
         """Begin the next segment in time, write jobs that are not in the journal yet, compact."""
+        reserve = self.writer.reserve
+        reserve.step(now_ms)
         active = self.table.active
-        if active.size >= self.settings.segment_bytes or active.number <= self.compactor.rewrite_up_to:
+        if (
+            active.size >= self.settings.segment_bytes
+            or active.number <= self.compactor.rewrite_up_to
+            or (reserve.spent and self.compactor.wants_active())
+        ):
             self.writer.prepare_next()
         if self._building >= 0:
             if not self._catching_up:
@@ -411,17 +425,25 @@ class JournalRuntime:
             error = f"the disk is too slow: {writer.unsynced_bytes >> 20} MB of the journal wait for it"
         else:
             error = ""
-        if error == self.error:
+        full = writer.reserve.spent
+        if error == self.error and full == self.full:
             return
-        was = self.error
+        was, refused = self.error, self.refusal()
         self.error = error
+        self.full = full
         self._tell_node()
-        if error and not was:
-            self.log("warning", "the journal cannot be written; adds are refused until it can", why=error)
-        elif was and not error:
+        refusal = self.refusal()
+        if refusal and not refused:
+            self.log("warning", "the journal cannot be written; adds are refused until it can", why=refusal)
+        elif refused and not refusal:
             self.log("notice", "the journal can be written again")
+        if was and not error:
             self.node.serve_again()
-        self.on_error(error)
+        self.on_error(refusal)
+
+    def refusal(self) -> str:
+        """Return why no new jobs are taken, or ""."""
+        return self.error or (FULL_DISK if self.full else "")
 
     # -- what the writer tells
 
@@ -480,12 +502,13 @@ class JournalRuntime:
             "aof_last_rewrite_time_sec": compactor.last_ms // 1000 if compactor.last_ms >= 0 else -1,
             "aof_current_rewrite_time_sec": compactor.current_ms() // 1000 if compactor.rewriting() else -1,
             "aof_last_bgrewrite_status": "err" if compactor.error else "ok",
-            "aof_last_write_status": "err" if self.error else "ok",
-            "aof_last_error": self.error or compactor.error,
+            "aof_last_write_status": "err" if self.refusal() else "ok",
+            "aof_last_error": self.refusal() or compactor.error,
             "aof_current_size": table.total_bytes(),
             "aof_base_size": table.base_bytes,
             "aof_live_size": table.live_bytes(),
             "aof_segments": len(table.by_number),
+            "aof_reserve_size": self.writer.reserve.held_bytes,
             "aof_is_old_copy": int(self.node.members.journal_age.lost > 0),
             "aof_dropped_jobs": self.node.dropped_once,
             "aof_pending_rewrite": 0,

@@ -1,6 +1,7 @@
 # C types of writer.py.
 
 cimport cython
+from disqueue.journal.reserve cimport Reserve
 from disqueue.journal.segments cimport Segment, SegmentTable
 
 cdef int _SYNC_MS
@@ -12,6 +13,7 @@ cdef class Writer:
     cdef public object executor
     cdef public SegmentTable table
     cdef public str policy
+    cdef public Reserve reserve
     cdef public str error
     cdef public bint busy
     cdef public dict files

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from disqueue.journal.disk import Disk, DiskFile
 from disqueue.journal.manifest import NEW_SUFFIX, Manifest, segment_name, store_manifest
 from disqueue.journal.port import Executor
+from disqueue.journal.reserve import Reserve, is_full
 from disqueue.journal.segments import Segment, SegmentTable
 from disqueue.wire.journal_format import (
     HEADER_BYTES,
@@ -49,11 +50,12 @@ class Writer:
     At most one task that stores a manifest runs at a time (`busy`), so manifests get to the disk in the order of events.
     """
 
-    def __init__(self, disk: Disk, executor: Executor, table: SegmentTable, policy: str) -> None:
+    def __init__(self, disk: Disk, executor: Executor, table: SegmentTable, policy: str, reserve_bytes: int = 0) -> None:
         self.disk = disk
         self.executor = executor
         self.table = table
         self.policy = policy
+        self.reserve = Reserve(disk, executor, reserve_bytes)
         self.error = ""
         self.busy = False
         self.files: dict[int, DiskFile] = {}
@@ -104,6 +106,7 @@ class Writer:
         self.unwritten += 1
         active = self.table.active
         active.size += len(chunk)
+        self.reserve.left_bytes -= len(chunk)
         self._write()
         self._force()
 
@@ -148,12 +151,24 @@ class Writer:
             try:
                 file.write(chunk)
             except OSError as error:
+                if self._makes_room(file, error):
+                    continue
                 self._write_failed(file, error)
                 return
             self.written_offset += len(chunk)
             self.unwritten -= 1
         self.error = ""
         self.failures = 0
+
+    def _makes_room(self, file: DiskFile, error: OSError) -> bool:
+        """Whether a write can be tried again at once, because the reserve was given for it."""
+        if not is_full(error) or not self.reserve.release(self.now_ms):
+            return False
+        try:
+            file.truncate(self.written_offset)
+        except OSError:
+            return False
+        return True
 
     def _write_failed(self, file: DiskFile, error: OSError) -> None:
         self._fail(f"writing to {self.file_name()} failed: {reason_of(error)}")
@@ -345,6 +360,8 @@ class Writer:
                 self._replaced(Segment(number, salt, len(content)), made[0], len(chunks))
             else:
                 self._abandon(number, made)
+                if is_full(error):
+                    self.reserve.release(self.now_ms)
                 self._fail(f"{cause}; beginning segment {number} failed: {reason_of(error)}")
 
         cause = self.error.partition("; ")[0]

@@ -16,6 +16,7 @@ from disqueue.config.rewrite import rewrite as rewrite_configuration
 from disqueue.config.sources import ConfigError
 from disqueue.journal.disk import OsDisk
 from disqueue.journal.errors import JournalError
+from disqueue.journal.reserve import RESERVE_BYTES
 from disqueue.journal.runtime import LOADING, ON, JournalRuntime, JournalSettings
 from disqueue.journal.writer import ALWAYS
 from disqueue.server import logs
@@ -64,7 +65,7 @@ class ServerJournal:
         self.configuration = configuration
         directory = os.path.join(configuration.text("dir"), configuration.text("appendfilename"))
         self.executor = ThreadExecutor(self._begin_event)
-        self.settings = JournalSettings()
+        self.settings = JournalSettings(reserve_bytes=RESERVE_BYTES)
         self.runtime = JournalRuntime(self.settings, OsDisk(directory), self.executor, shell.node, logs.log_event)
         self.runtime.on_error = self._error_changed
         self._loaded = False
@@ -89,7 +90,7 @@ class ServerJournal:
         self.settings.rewrite_min_bytes = configuration.number("auto-aof-rewrite-min-size")
         self.settings.load_truncated = configuration.flag("aof-load-truncated")
         self.runtime.apply_settings()
-        self.shell.dispatcher.all_synced = self.settings.policy == ALWAYS
+        self._error_changed(self.runtime.refusal())
 
     def _switched(self, value: Value) -> None:
         """`appendonly` at run time. Raises `ConfigError`."""
@@ -202,4 +203,6 @@ class ServerJournal:
         self.executor.close()
 
     def _error_changed(self, error: str) -> None:
+        # With a full disk and a reserve what changes jobs is still kept: only adds are refused.
+        self.shell.dispatcher.all_synced = self.settings.policy == ALWAYS and self.runtime.error != ""
         self.shell.dispatcher.set_guards(write_error=error.encode("utf-8", "surrogateescape"))

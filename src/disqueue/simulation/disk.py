@@ -179,6 +179,15 @@ class SimulatedDisk:
         self.fail_by_chance("open")
         return SimulatedFile(self, self._file(name))
 
+    def reserve(self, name: str, size: int) -> None:
+        self.remove(name)
+        self.fail_by_chance("create")
+        if 0 <= self._room() < size:
+            raise failure(errno.ENOSPC)
+        data = FileData()
+        data.content, data.durable = bytearray(size), bytearray(size)
+        self._set_entry(name, data)
+
     def replace(self, source: str, target: str) -> None:
         self.fail_by_chance("replace")
         data = self._file(source)
@@ -218,10 +227,9 @@ class SimulatedDisk:
         """Append to a file as far as the faults let it."""
         allowed = len(written)
         error: BaseException | None = None
-        if self.capacity_bytes >= 0:
-            room = max(0, self.capacity_bytes - sum(len(file.content) for file in self.entries.values()))
-            if allowed > room:
-                allowed, error = room, failure(errno.ENOSPC)
+        room = self._room()
+        if 0 <= room < allowed:
+            allowed, error = room, failure(errno.ENOSPC)
         if "write" in self.failing:
             allowed, error = self.random.randrange(allowed + 1), failure(self.failing["write"])
         elif self.random.random() < self.rates.get("write", 0.0):
@@ -238,6 +246,12 @@ class SimulatedDisk:
             self.crash_after_bytes -= allowed
         if error is not None:
             raise error
+
+    def _room(self) -> int:
+        """Return how many bytes are free; -1: any number."""
+        if self.capacity_bytes < 0:
+            return -1
+        return max(0, self.capacity_bytes - sum(len(file.content) for file in self.entries.values()))
 
     def _misdirect(self, data: FileData, written: bytes) -> None:
         """The file grows as it should, but the bytes are written over others."""

@@ -105,6 +105,7 @@ class SimulatedJournal:
             policy=machine.journal_policy,
             segment_bytes=machine.segment_bytes,
             rewrite_min_bytes=4 * machine.segment_bytes,
+            reserve_bytes=2 * machine.segment_bytes,
         )
         self.runtime = JournalRuntime(self.settings, machine.disk, SimulatedExecutor(process), node, process.log)
         self.runtime.port_of = lambda recorder: WatchedJournal(observed, recorder)
