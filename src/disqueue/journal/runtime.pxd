@@ -10,7 +10,7 @@ from disqueue.journal.segments cimport Segment, SegmentTable
 from disqueue.journal.writer cimport Writer
 from disqueue.wire.journal_records cimport append_pass, append_record, append_start
 
-cdef int _CATCH_UP_JOBS
+cdef int _CATCH_UP_JOBS, _CLOCK_STEP_MS
 
 
 cdef class JournalRuntime:
@@ -31,6 +31,7 @@ cdef class JournalRuntime:
     cdef public Compactor compactor
     cdef object _loading
     cdef long long _building
+    cdef long long _clock_ms
     cdef bint _catching_up
     cdef bint _tell_run
     cdef bint _locked
@@ -42,6 +43,8 @@ cdef class JournalRuntime:
     @cython.locals(now_ms="long long", deadline_ms="long long", other_ms="long long")
     cpdef long long next_deadline_ms(self) except? -2
     cdef _follow_policy(self)
+    @cython.locals(moved_ms="long long")
+    cdef _follow_clock(self, long long clock_ms)
     @cython.locals(writer=Writer, recorder=Recorder, chunk=bytearray, place="long long", started=bint, empty=Py_ssize_t)
     cdef _write(self, long long now_ms, long long wall_ms)
     @cython.locals(active=Segment, reserve=Reserve)

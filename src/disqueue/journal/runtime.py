@@ -41,6 +41,7 @@ _CATCH_UP_JOBS = CATCH_UP_JOBS
 """Jobs written in one pass when many are behind: a few milliseconds."""
 BUILD_JOBS = 100_000
 CLOCK_STEP_MS = 1000
+_CLOCK_STEP_MS = CLOCK_STEP_MS
 """When the wall clock was set by so much, the journal is compacted as a whole: so all times in it are by the new one."""
 FULL_DISK = "the disk is full: acknowledging jobs gives space back, more space helps at once"
 
@@ -352,7 +353,7 @@ class JournalRuntime:
     def _follow_clock(self, clock_ms: int) -> None:
         """Times on disk are by the wall clock: when it was set, what was written before would be due at a wrong time."""
         moved_ms = clock_ms - self._clock_ms
-        if not -CLOCK_STEP_MS < moved_ms < CLOCK_STEP_MS:
+        if not -_CLOCK_STEP_MS < moved_ms < _CLOCK_STEP_MS:
             self._clock_ms = clock_ms
             self.compactor.rewrite()
             self.log("notice", "the wall clock was set: the journal is written anew", by_ms=moved_ms)
