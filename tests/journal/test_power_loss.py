@@ -10,9 +10,10 @@ import pytest
 
 from disqueue.core.job import ACTIVE, QUEUED
 from disqueue.journal.errors import JournalError
+from disqueue.journal.manifest import segment_name
 from disqueue.simulation.disk import SimulatedDisk
 from tests.journal.histories import lasting, random_history, random_step
-from tests.journal.support import Server
+from tests.journal.support import Server, new_server
 from tests.journal.test_every_byte import assert_accounted
 
 SEEDS = range(300 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 25)
@@ -134,3 +135,20 @@ def test_a_misdirected_write_is_found(seed: int) -> None:
         refusal = error.problem
     possible = any(agrees(again.state(), [*states, states[-1]], index) for index in range(len(states)))
     assert "damaged" in refusal or possible
+
+
+TORN = b"\x01\x02\x03"
+NO_RECORD = b"\x01\x02\x03\x04\x14\0\0\0" + bytes(range(60))
+
+
+@pytest.mark.parametrize(("policy", "end", "kept"), [("always", NO_RECORD, 1), ("everysec", NO_RECORD, 0), ("no", TORN, 1)])
+def test_at_most_once_jobs_are_in_doubt_when_the_disk_has_lost_the_end_of_the_journal(policy: str, end: bytes, kept: int) -> None:
+    """The machine went on; and yet a record that told that one was handed out may have been there."""
+    server = new_server(policy=policy)
+    server.add(retry_s=0)
+    server.run_pass()
+    server.run_pass()
+    server.disk.entries[segment_name(server.runtime.table.active.number)].content += end
+    again = server.restarted()
+    assert len(again.queued()) == kept
+    assert again.runtime.loaded.withheld == 1 - kept

@@ -65,6 +65,7 @@ FOUND_WITH_JOURNALS = {
     201872: "a node that was asked twice to queue a job after its delay queued it at once",
     500166: "a job whose copies were missing was written to the journal, without its end; who had copies died with it",
     731045: "a node that left while an owner was away was stopped: nobody told that owner who had its job",
+    740977: "a disk lost the end of a journal, where it stood that an at-most-once job was handed out: it came back",
 }
 """The same with `draw_journaled`."""
 FRESH_RUNS = 4

@@ -98,7 +98,12 @@ class Loading:
         closed = self.image.closed
         if closed is not None:
             return not closed.switched_off
-        return run is None or run.policy == ALWAYS or (run.boot_id != b"" and run.boot_id == self.disk.boot_id())
+        if run is None or run.policy == ALWAYS:
+            return True
+        cut = self.recovery.cut
+        if cut is not None and not cut.torn:
+            return False  # no process that is killed leaves that: a record was there, and the disk has lost it
+        return run.boot_id != b"" and run.boot_id == self.disk.boot_id()
 
     def _restore(self, job: Job) -> None:
         node = self.node

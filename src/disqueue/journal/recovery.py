@@ -40,12 +40,16 @@ CHUNK_BYTES = 1 << 20
 
 
 class Cut(NamedTuple):
-    """Where a journal ended inside a record, and what was left out behind that place."""
+    """Where a journal ended inside a record, and what was left out behind that place.
+
+    `torn`: a record began there and its end is missing, as when a process is killed while it writes; otherwise there is none.
+    """
 
     file: str
     offset: int
     lost_bytes: int
     segments: list[int]
+    torn: bool = True
 
 
 def load_truncated_refused(cut: Cut) -> JournalError:
@@ -191,11 +195,11 @@ class Recovery:
         status = self._read(entry)
         if self._offset == self._end:
             if self._expected > self._end:
-                return self._stop(entry)  # the file is shorter than the segment behind it says
+                return self._stop(entry, False)  # the file is shorter than the segment behind it says
             self._index += 1
             self._started = False
         elif status == DAMAGED or self._offset + self._scanner.needed > self._end:
-            return self._stop(entry)
+            return self._stop(entry, status != DAMAGED)
         return self._index >= len(self.manifest.segments)
 
     def _start(self, entry: Entry) -> None:
@@ -261,7 +265,7 @@ class Recovery:
         self.records[segment.number] += count
         return status
 
-    def _stop(self, entry: Entry) -> bool:
+    def _stop(self, entry: Entry, torn: bool) -> bool:
         """The journal does not read on from here: a cut is noted, and reading is over; damage raises `JournalError`."""
         assert self.manifest is not None
         short = self._expected > self.sizes[entry.number] or self._expected == 0
@@ -275,7 +279,7 @@ class Recovery:
             behind.append(self._behind(number, HEADER_BYTES))
         name = self._path(self.file_of(entry.number))
         judge(fault, name, behind)
-        self.cut = Cut(name, self._offset, lost_bytes, later)
+        self.cut = Cut(name, self._offset, lost_bytes, later, torn)
         self._index = len(self.manifest.segments)
         return True
 
