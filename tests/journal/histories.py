@@ -58,9 +58,9 @@ def slot_of(node_id: bytes) -> int:
 def image_state(image: Image) -> tuple[Any, ...]:
     """Return an image's content in a form that can be compared."""
     jobs = {}
-    for job_id, job in image.jobs.items():
+    for job in image.jobs:
         name, job.queue = job.queue, None
-        jobs[job_id] = (name, *job_state(job, 0))
+        jobs[job.id] = (name, *job_state(job, 0))
         job.queue = name
     pauses = {name: (queue.paused_in, queue.paused_out) for name, queue in image.pauses.items()}
     return (sorted(jobs.items()), sorted(pauses.items()))

@@ -50,7 +50,7 @@ def look(disk: Disk) -> list[str]:
             f"{recovery.file_of(number)}: {recovery.sizes[number]} bytes, {recovery.records[number]} records, "
             f"{segment.jobs} jobs, {needed} bytes are needed"
         )
-    states = Counter(STATE_NAMES[job.state].decode() for job in image.jobs.values())
+    states = Counter(STATE_NAMES[job.state].decode() for job in image.jobs)
     lines.append(f"jobs: {len(image.jobs)}" + "".join(f", {count} {state}" for state, count in sorted(states.items())))
     if image.pauses:
         lines.append(f"paused queues: {len(image.pauses)}")

@@ -2,6 +2,8 @@
 
 cimport cython
 from disqueue.core.job cimport Job, new_job
+from disqueue.core.job_table cimport JobTable
+from disqueue.journal.job_order cimport JobOrder
 from disqueue.journal.segments cimport Segment, SegmentTable
 from disqueue.wire.journal_records cimport JobFields, decode_forgotten, read_job, read_state
 
@@ -15,7 +17,8 @@ cdef class Image:
     cdef public object slot_of
     cdef public list slots
     cdef public bint renamed
-    cdef public dict jobs
+    cdef public JobTable jobs
+    cdef public JobOrder order
     cdef public dict names
     cdef public dict pauses
     cdef public object run
@@ -37,4 +40,4 @@ cdef class Image:
     @cython.locals(job=Job)
     cdef _apply_forgotten(self, bytes data, Py_ssize_t start, Py_ssize_t end, Segment segment)
     @cython.locals(segment=Segment)
-    cdef _unaccount(self, Job job)
+    cdef _take_out(self, Job job)

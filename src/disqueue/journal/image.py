@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from disqueue.core.job import Job, new_job
+from disqueue.core.job_table import JobTable
+from disqueue.journal.job_order import JobOrder
 from disqueue.journal.segments import Segment, SegmentTable
 from disqueue.wire.journal_format import (
     CLOSED,
@@ -51,7 +53,9 @@ class Image:
         self.slot_of = slot_of
         self.slots: list[int] = []
         self.renamed = False
-        self.jobs: dict[bytes, Job] = {}
+        self.jobs = JobTable()
+        """A table whose growth and end never take long, as that of one dictionary does with a million jobs."""
+        self.order = JobOrder()
         self.names: dict[bytes, bytes] = {}
         self.pauses: dict[bytes, Queue] = {}
         self.run: Run | None = None
@@ -91,7 +95,7 @@ class Image:
         if older is not None:
             if older.journal_segment != segment.number:
                 self.table.unsettled.add(older.journal_segment)
-            self._unaccount(older)
+            self._take_out(older)
         job = new_job(job_id, None, fields.body, fields.ctime_ns)
         job.queue = cast(Any, self.names.setdefault(fields.queue, fields.queue))
         job.expires_ms = fields.expires_wall_ms + self.shift_ms
@@ -103,7 +107,8 @@ class Image:
         job.journal_segment = segment.number
         segment.jobs += 1
         segment.job_bytes += job_record_bytes(job)
-        self.jobs[job_id] = job
+        self.jobs.add(job)
+        self.order.add(job)
 
     def _apply_state(self, data: bytes, start: int, end: int, segment: Segment) -> None:
         fields = self.fields
@@ -134,11 +139,13 @@ class Image:
     def _apply_forgotten(self, data: bytes, start: int, end: int, segment: Segment) -> None:
         job_id, target = decode_forgotten(data, start, end)
         segment.endings[target] = segment.endings.get(target, 0) + FORGOTTEN_RECORD_BYTES
-        job = self.jobs.pop(job_id, None)
+        job = self.jobs.get(job_id)
         if job is not None:
-            self._unaccount(job)
+            self._take_out(job)
 
-    def _unaccount(self, job: Job) -> None:
+    def _take_out(self, job: Job) -> None:
+        self.jobs.remove(job)
+        self.order.remove(job)
         segment = self.table.by_number[job.journal_segment]
         segment.jobs -= 1
         segment.job_bytes -= job_record_bytes(job)

@@ -15,9 +15,6 @@ from disqueue.journal.recorder import Recorder
 from disqueue.journal.recovery import Cut, Recovery, load_truncated_refused
 from disqueue.journal.writer import ALWAYS
 
-RESTORE_STEP = 2000
-"""Jobs handed over in one step: about 5 ms."""
-
 
 @dataclass
 class Loaded:
@@ -44,36 +41,41 @@ class Loading:
         self.image = Image(self.table, self._slot_of)
         self.recovery = Recovery(disk, node.node_id, self.image, self.table)
         self.result = Loaded()
-        self._jobs: list[Job] | None = None
-        self._restored = 0
+        self.is_read = False
+        """All is read and judged; what is left is to hand the jobs over."""
+        self.is_settled = False
+        """The disk is ready to be written on."""
+        self._blocks = 0
+        """Blocks of jobs that are handed over."""
         self._doubtful = False
         if not self.recovery.open():
-            self._jobs = []
+            self.is_read = True
 
     def _slot_of(self, node_id: bytes) -> int:
         return slot_of(self.node, node_id)
 
     def step(self) -> bool:
         """Do a piece of the work; True when it is done. Raises `JournalError` and OSError."""
-        if self._jobs is None:
+        if not self.is_read:
             if self.recovery.step():
                 self._read()
+                self.is_read = True
             return False
-        stop = min(self._restored + RESTORE_STEP, len(self._jobs))
-        for index in range(self._restored, stop):
-            self._restore(self._jobs[index])
-        self._restored = stop
-        if stop < len(self._jobs):
-            return False
-        self._jobs = []
-        return True
+        image = self.image
+        if self._blocks < len(image.order.blocks):
+            for job in image.order.take_block(self._blocks):
+                image.jobs.remove(job)
+                self._restore(job)
+            self._blocks += 1
+        return self._blocks >= len(image.order.blocks)
 
     def progress(self) -> float:
         """Return how much is done, 0 to 1. Handing over counts as a third."""
         total = self.recovery.total_bytes
-        if self._jobs is None:
+        blocks = len(self.image.order.blocks)
+        if not self.is_read:
             return self.recovery.read_bytes / total * 0.67 if total else 0.0
-        return 0.67 + 0.33 * self._restored / len(self._jobs) if self._jobs else 1.0
+        return 0.67 + 0.33 * self._blocks / blocks if blocks else 1.0
 
     def _read(self) -> None:
         """All is read: decide on a cut, and what can be believed."""
@@ -89,8 +91,6 @@ class Loading:
         self._doubtful = not self._end_is_known()
         for queue in image.pauses.values():
             self.node.pause_here(queue.name, PAUSED_IN * queue.paused_in | PAUSED_OUT * queue.paused_out)
-        self._jobs = list(image.jobs.values())
-        image.jobs = {}
 
     def _end_is_known(self) -> bool:
         """Return whether nothing can have happened that the journal does not tell."""

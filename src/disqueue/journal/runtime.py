@@ -183,6 +183,21 @@ class JournalRuntime:
             self._tell_loaded()
         return done
 
+    def is_read(self) -> bool:
+        """Return whether all is read, so that `settle` can be called."""
+        return self._loading is not None and self._loading.is_read
+
+    def settle(self) -> None:
+        """Make the disk ready to write on, once; it blocks, and may be called from a thread. Raises `JournalError`."""
+        loading = self._loading
+        if loading is None or loading.is_settled:
+            return
+        with plain_errors(self.disk.path):
+            self.disk.remove(RESERVE)  # on a full disk the start needs the space
+            if loading.recovery.manifest is not None:
+                settle(self.disk, loading.recovery)
+        loading.is_settled = True
+
     def progress(self) -> float:
         """Return how much is loaded, 0 to 1."""
         return self._loading.progress() if self._loading is not None else 1.0
@@ -230,11 +245,10 @@ class JournalRuntime:
         loading = self._loading
         with plain_errors(self.disk.path):
             self._lock()
-            self.disk.remove(RESERVE)  # on a full disk the start needs the space
             if loading is not None:
-                if loading.recovery.manifest is not None:
-                    settle(self.disk, loading.recovery)
+                self.settle()
             else:
+                self.disk.remove(RESERVE)
                 self._adopt(self._fresh_table())
                 self._building = 0
             self.table.runs += 1

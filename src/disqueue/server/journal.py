@@ -159,12 +159,16 @@ class ServerJournal:
         self._begin_event()
         runtime.load()
         shown = -1
+        settled = False
         while True:
             percent = int(runtime.progress() * 100)
             shell.dispatcher.set_guards(loading=b", %d%% is done" % percent)
             if percent // 10 != shown:
                 shown = percent // 10
                 logs.log_event("notice", "loading the journal", percent=percent)
+            if runtime.is_read() and not settled:
+                settled = True
+                await asyncio.to_thread(runtime.settle)  # up to a whole segment is written again
             self._begin_event()
             if runtime.load_step() or shell.stopped.is_set():
                 return
