@@ -19,6 +19,8 @@ from disqueue.wire.journal_format import (
     RECORD_BYTES_MAX,
 )
 from disqueue.wire.journal_search import (
+    CHECKSUM_BYTES,
+    checksum_of,
     find_passes,
     next_record,
 )
@@ -67,7 +69,7 @@ def judge(fault: Fault, file: str, behind: list[Behind]) -> None:
     here, later = whole
     if fault.settled or synced > (fault.segment, fault.offset):
         raise _damage(fault, file, "the journal is damaged here: this had been written to the disk whole")
-    if (here or (later and not fault.short)) and not (fault.holes and _is_hole(fault, behind[0].data)):
+    if (here or (later and not fault.short)) and not (fault.holes and _is_hole(fault, behind[0])):
         raise _damage(fault, file, "the journal is damaged here: whole records stand behind this place")
 
 
@@ -75,11 +77,24 @@ def _damage(fault: Fault, file: str, problem: str) -> JournalError:
     return JournalError(problem, file=file, offset=fault.offset, stake=STAKE, remedy=REPAIR)
 
 
-def _is_hole(fault: Fault, data: bytes) -> bool:
+def _is_hole(fault: Fault, part: Behind) -> bool:
     """Tell whether a sector of zeros is among the bytes that the record at the fault would take."""
+    data = part.data
     reach = fault.needed if fault.needed <= RECORD_BYTES_MAX else 0
     first = -fault.offset % SECTOR_BYTES
-    if first >= 8 and data and not any(data[:first]):
+    if data and not any(data[:first]) and _is_lost_beginning(part, first):
         return True
     sectors = range(first, min(len(data), reach + SECTOR_BYTES), SECTOR_BYTES)
     return any(not any(data[at : at + SECTOR_BYTES]) for at in sectors)
+
+
+def _is_lost_beginning(part: Behind, zeros: int) -> bool:
+    """Tell whether zeros at the end of a sector are a record's beginning that never reached the disk.
+
+    A record does not begin with a checksum of zeros but once in 2^32. If less of the checksum is in that sector, the rest of the
+    record has to be what the rest of the checksum says.
+    """
+    if zeros >= CHECKSUM_BYTES:
+        return True
+    checksum = checksum_of(part.data, 0, part.offset, part.salt)
+    return zeros > 0 and checksum[zeros:] == part.data[zeros:CHECKSUM_BYTES] != b""

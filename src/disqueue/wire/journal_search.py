@@ -22,6 +22,9 @@ from disqueue.wire.journal_format import (
     RecordError,
 )
 
+CHECKSUM_BYTES = 4
+"""A record begins with them (see `journal_format`)."""
+
 _FRAME = Struct("<II")
 _PASS = Struct("<" + PASS_FIELDS)
 _START = Struct("<" + START_FIELDS)
@@ -70,11 +73,18 @@ def next_record(data: bytes, start: int, offset: int, salt: int) -> int:
 
 
 def _is_whole(data: bytes, begin: int, offset: int, salt: int) -> bool:
-    checksum, length = _FRAME.unpack_from(data, begin)
+    return checksum_of(data, begin, offset, salt) == data[begin : begin + CHECKSUM_BYTES]
+
+
+def checksum_of(data: bytes, begin: int, offset: int, salt: int) -> bytes:
+    """Return the checksum that the bytes of the record at `begin` should have; b"" when they are not all there."""
+    if begin + FRAME_BYTES > len(data):
+        return b""
+    length = _FRAME.unpack_from(data, begin)[1]
     end = begin + FRAME_BYTES + length
     if length > RECORD_BYTES_MAX or end > len(data):
-        return False
-    return bool(crc32c(data[begin + 4 : end], (salt + offset + begin) & 0xFFFFFFFF) == checksum)
+        return b""
+    return crc32c(data[begin + CHECKSUM_BYTES : end], (salt + offset + begin) & 0xFFFFFFFF).to_bytes(CHECKSUM_BYTES, "little")
 
 
 def find_passes(data: bytes, offset: int, salt: int) -> list[PassRecord]:
