@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from tests.cluster.lone_node import UNKNOWN_ID, LoneNode
 
+from disqueue.core.acknowledgement import hash_of
 from disqueue.core.forwarding import ACKJOB
-from disqueue.core.job import ACKED, ACTIVE, LEASED
+from disqueue.core.job import ACKED, ACTIVE, LEASED, QUEUED
 from disqueue.core.peer import Peer
-from disqueue.core.scheduler import BY_COMMAND
+from disqueue.core.scheduler import ASK_AHEAD_MS, BY_COMMAND
 from disqueue.wire import job_records as wire
 
 PEER_ITSELF, THIS_NODE = 1, 2
@@ -45,12 +46,63 @@ def batch(kind: int, job_id: bytes) -> Any:
 
 def test_an_owner_that_turns_up_after_the_others_were_asked_is_asked_too() -> None:
     one = LoneNode()
-    maker, other, _third = one.peers
+    maker = one.peers[0]
     job_id = copy_of(one, maker)
-    while not any(kind == wire.WILL_QUEUE for kind in said_to(maker, job_id)):
-        one.let_pass(100)
+    (other,) = [peer for peer in one.peers[1:] if not goes_first(one, peer, job_id)][:1]
+    until_asked(one, maker, job_id)
     one.receive(other, batch(wire.WILL_QUEUE, job_id))
     assert wire.WILL_QUEUE in said_to(other, job_id), "its worker may be about to run out of time"
+
+
+def goes_first(one: LoneNode, peer: Peer, job_id: bytes) -> bool:
+    return hash_of(job_id, peer.node_id) > hash_of(job_id, one.node.node_id)
+
+
+def until_asked(one: LoneNode, peer: Peer, job_id: bytes) -> None:
+    """Let time pass until a peer is asked whether it has the job."""
+    for _ in range(1000):
+        if wire.WILL_QUEUE in said_to(peer, job_id):
+            return
+        one.let_pass(100)
+    raise AssertionError("it was never asked")
+
+
+def test_of_two_that_ask_each_other_one_stands_back() -> None:
+    """Both would queue the job at the same time, and hand it out twice without any fault."""
+    one = LoneNode()
+    job_ids = [b"D-aaaaaaaa-" + b"%024d" % number + b"-0001" for number in range(20)]
+    peer = one.peers[0]
+    first_here = []
+    for job_id in job_ids:
+        record = one.record(job_id)
+        record.owners = THIS_NODE | 1 << peer.slot + 1
+        one.receive(peer, wire.Store([record]))
+        until_asked(one, peer, job_id)
+        one.receive(peer, batch(wire.WILL_QUEUE, job_id))
+        one.let_pass(ASK_AHEAD_MS)
+        job = one.node.jobs.get(job_id)
+        assert (job.state == QUEUED) != goes_first(one, peer, job_id)
+        first_here.append(job.state == QUEUED)
+        if job.state == ACTIVE:
+            until_asked(one, peer, job_id)
+        one.let_pass(ASK_AHEAD_MS)
+        assert job.state == QUEUED, "the peer may be gone"
+    assert any(first_here)
+    assert not all(first_here)
+
+
+def test_a_node_that_is_asked_before_it_asks_stands_back() -> None:
+    one = LoneNode()
+    peer = one.peers[0]
+    job_id = copy_of(one, peer)
+    job = one.node.jobs.get(job_id)
+    until_asked(one, peer, job_id)
+    one.receive(peer, wire.Batch(wire.HELD, [job_id], [ASK_AHEAD_MS]))  # it looks again after that
+    one.let_pass(ASK_AHEAD_MS - 1)
+    one.receive(peer, batch(wire.WILL_QUEUE, job_id))
+    until_asked(one, peer, job_id)
+    assert job.due_ms > one.now_ms
+    assert job.state == ACTIVE
 
 
 def test_a_node_that_forgot_a_job_without_its_acknowledgement_ends_nothing() -> None:

@@ -48,6 +48,7 @@ FOUND = {
     400081: "the same, of a job that was added with ASYNC, and its node stood still meanwhile",
     201486: "a queue was paused while its node stood still, and unpaused by the end of all faults in the same pass",
     108: "refused copies were sent again at once, to all, for ever: a storm",
+    402366: "two owners asked each other at the same time, and both queued the job",
 }
 """Seeds that showed a fault of the core, and which."""
 FOUND_WITH_JOURNALS = {
@@ -66,6 +67,7 @@ FOUND_WITH_JOURNALS = {
     500166: "a job whose copies were missing was written to the journal, without its end; who had copies died with it",
     731045: "a node that left while an owner was away was stopped: nobody told that owner who had its job",
     740977: "a disk lost the end of a journal, where it stood that an at-most-once job was handed out: it came back",
+    750070: "a hole that ended within the first bytes of a record was taken for damage",
 }
 """The same with `draw_journaled`."""
 FRESH_RUNS = 4

@@ -350,7 +350,10 @@ class Acknowledgement(Replication):
         else:
             if self.others(job.owners & ~bit):
                 self.tell_ack(peer, Owners, job_id, job.owners)
-            self._ask_new_owners(job, new)  # it may have the job out with a worker, who is about to run out of time
+            if job.due_ms - self.now_ms <= 2 * ASK_AHEAD_MS and (not job.flags & ASKED or self._peer_wins(peer, job_id)):
+                self.stand_back(job, ASK_AHEAD_MS)  # two that ask each other would both queue it; this one looks again later
+            else:
+                self._ask_new_owners(job, new)  # it may have the job out with a worker, who is about to run out of time
 
     def owners_told(self, peer: Peer, job_id: bytes, owners: int) -> None:
         """A peer names the owners that it knows: those that are new are asked, or told, what the others have been."""
