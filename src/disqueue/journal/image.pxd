@@ -3,6 +3,7 @@
 cimport cython
 from disqueue.core.job cimport Job, new_job
 from disqueue.core.job_table cimport JobTable
+from disqueue.core.masks cimport covers
 from disqueue.journal.job_order cimport JobOrder
 from disqueue.journal.segments cimport Segment, SegmentTable
 from disqueue.wire.journal_records cimport JobFields, decode_forgotten, read_job, read_state
@@ -16,7 +17,7 @@ cdef class Image:
     cdef public SegmentTable table
     cdef public object slot_of
     cdef public list slots
-    cdef public bint renamed
+    cdef public object unchanged
     cdef public JobTable jobs
     cdef public JobOrder order
     cdef public dict names

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from disqueue.core.job import Job, new_job
 from disqueue.core.job_table import JobTable
+from disqueue.core.masks import covers
 from disqueue.journal.job_order import JobOrder
 from disqueue.journal.segments import Segment, SegmentTable
 from disqueue.wire.journal_format import (
@@ -51,8 +52,9 @@ class Image:
     def __init__(self, table: SegmentTable, slot_of: Callable[[bytes], int]) -> None:
         self.table = table
         self.slot_of = slot_of
-        self.slots: list[int] = []
-        self.renamed = False
+        self.slots = [0]
+        self.unchanged = 1
+        """The slots of the journal that are the same in this process."""
         self.jobs = JobTable()
         """A table whose growth and end never take long, as that of one dictionary does with a million jobs."""
         self.order = JobOrder()
@@ -133,8 +135,8 @@ class Image:
         due_ms = fields.due_wall_ms
         job.due_ms = due_ms + self.shift_ms if due_ms != 0 else 0
         job.order_ns = fields.order_ns
-        job.owners = self._translate(fields.owners) if self.renamed else fields.owners
-        job.confirmed = self._translate(fields.confirmed) if self.renamed else fields.confirmed
+        job.owners = fields.owners if covers(self.unchanged, fields.owners) else self._translate(fields.owners)
+        job.confirmed = fields.confirmed if covers(self.unchanged, fields.confirmed) else self._translate(fields.confirmed)
 
     def _apply_forgotten(self, data: bytes, start: int, end: int, segment: Segment) -> None:
         job_id, target = decode_forgotten(data, start, end)
@@ -172,7 +174,7 @@ class Image:
 
     def _apply_nodes(self, node_ids: list[bytes]) -> None:
         self.slots = [self.slot_of(node_id) for node_id in node_ids]
-        self.renamed = self.slots != list(range(len(node_ids)))
+        self.unchanged = sum(1 << slot for slot, local in enumerate(self.slots) if slot == local)
 
     def _translate(self, mask: int) -> int:
         """Return a set of nodes in the slots of this process; a slot that was never named is dropped."""
