@@ -54,6 +54,16 @@ def test_an_owner_that_turns_up_after_the_others_were_asked_is_asked_too() -> No
     assert wire.WILL_QUEUE in said_to(other, job_id), "its worker may be about to run out of time"
 
 
+def test_two_nodes_that_have_left_a_job_do_not_tell_each_other_its_owners_for_ever() -> None:
+    one = LoneNode()
+    peer = one.peers[0]
+    one.node.left[UNKNOWN_ID] = one.peers[1].bit
+    one.receive(peer, batch(wire.WILL_QUEUE, UNKNOWN_ID))
+    assert said_to(peer, UNKNOWN_ID) == [wire.Owners], "it may have missed that"
+    one.receive(peer, wire.Owners([UNKNOWN_ID], [PEER_ITSELF], False))
+    assert said_to(peer, UNKNOWN_ID) == []
+
+
 def goes_first(one: LoneNode, peer: Peer, job_id: bytes) -> bool:
     return hash_of(job_id, peer.node_id) > hash_of(job_id, one.node.node_id)
 

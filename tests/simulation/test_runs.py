@@ -49,6 +49,7 @@ FOUND = {
     201486: "a queue was paused while its node stood still, and unpaused by the end of all faults in the same pass",
     108: "refused copies were sent again at once, to all, for ever: a storm",
     402366: "two owners asked each other at the same time, and both queued the job",
+    900390: "two nodes that had left a job told each other its owners without end",
 }
 """Seeds that showed a fault of the core, and which."""
 FOUND_WITH_JOURNALS = {

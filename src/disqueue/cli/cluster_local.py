@@ -42,15 +42,15 @@ def run_local(
         status = create([node.target for node in nodes], waiting)
         if status:
             return status
-        print(f"directory: {base} ({'removed at the end' if directory is None else 'kept'}); each node's log is server.log there")
-        print("Ctrl-C stops all", flush=True)
-        return _watch(nodes)
+        return _watch(nodes, f"{base} ({'removed at the end' if directory is None else 'kept'})")
 
 
-def _watch(nodes: Sequence[LocalNode]) -> int:
+def _watch(nodes: Sequence[LocalNode], directory: str) -> int:
     """Until Ctrl-C, or until no node is left; tells of each that ends by itself."""
     running = list(nodes)
     try:
+        print(f"directory: {directory}; each node's log is server.log there")
+        print("Ctrl-C stops all", flush=True)
         while running:
             for node in [node for node in running if node.status is not None]:
                 running.remove(node)

@@ -358,8 +358,9 @@ class Acknowledgement(Replication):
     def owners_told(self, peer: Peer, job_id: bytes, owners: int) -> None:
         """A peer names the owners that it knows: those that are new are asked, or told, what the others have been."""
         job = self.jobs.get(job_id)
-        if job is None:
-            self._tell_over(peer, job_id)
+        if job is None:  # Owners are no answer to owners: of two nodes that have left the job each would go on telling the other
+            if self.done.holds(job_id):
+                self.tell_ack(peer, SetAck, job_id, 0)
             return
         if job.flags & PLACEHOLDER:
             return
