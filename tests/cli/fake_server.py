@@ -14,11 +14,14 @@ Answer = Callable[[list[bytes]], bytes | None]
 
 
 class FakeServer:
-    """Listens on a free loopback port; `requests` holds all that was asked, `connections` how many came."""
+    """Listens on a free loopback port. `requests` holds all that was asked, `answered` counts the answers that were sent,
+    `connections` how many came.
+    """
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.requests: list[list[bytes]] = []
+        self.answered = 0
         self.connections = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -66,6 +69,7 @@ class FakeServer:
                         connection.shutdown(socket.SHUT_RDWR)
                         return
                     connection.sendall(answer)
+                    self.answered += 1
 
 
 def answers(**replies: bytes) -> Answer:

@@ -95,7 +95,7 @@ def test_a_connection_closed_while_idle_is_opened_again(fake: Fake, keys: PipeIn
 
 
 def _drop_then_type(server: FakeServer, session: interactive.Session, keys: PipeInput) -> None:
-    while not server.requests:
+    while not server.answered:
         os.sched_yield()
     server.drop_connections()
     while session._connection is None or not session._connection.is_stale():

@@ -14,6 +14,8 @@ from disqueue.journal.errors import JournalError
 from disqueue.journal.manifest import MANIFEST, segment_name
 from disqueue.journal.writer import UNSYNCED_BYTES_MAX, UNSYNCED_BYTES_SOON
 from disqueue.simulation.disk import SimulatedDisk
+from disqueue.wire.journal_format import HEADER_BYTES, JOB, NODES, PAUSES
+from disqueue.wire.journal_search import split_records
 from tests.journal.histories import lasting, random_history
 from tests.journal.support import Server, new_server
 
@@ -89,6 +91,24 @@ def test_after_a_failed_fsync_old_and_new_records_are_told_apart() -> None:
     again = server.successor().start()
     assert expected == again.state()
     assert {kept} == set(again.state())
+
+
+def test_what_is_written_again_names_nodes_before_jobs_and_tells_pauses_last() -> None:
+    """The segment may become the oldest, and what its jobs say of nodes would mean nothing."""
+    server = new_server(policy="always")
+    server.add()
+    server.run_pass()
+    server.disk.failing["sync"] = errno.EIO
+    server.add()
+    server.run_pass()
+    server.disk.failing.clear()
+    server.idle(passes=8)
+    assert server.runtime.error == ""
+    name = active_name(server)
+    data = server.disk.read(name, HEADER_BYTES, server.disk.size(name) - HEADER_BYTES)
+    kinds = [kind for kind, _, _ in split_records(data)]
+    assert NODES in kinds[: kinds.index(JOB)]
+    assert PAUSES in kinds[kinds.index(JOB) :]
 
 
 def test_a_job_that_came_and_went_twice_during_a_failure_is_no_trouble() -> None:

@@ -348,7 +348,8 @@ class Writer:
         made: list[DiskFile] = []
 
         def make() -> None:
-            records = start + b"".join(chunks) + prologue
+            # First, because sets of nodes mean nothing without names; last, because pauses have changed since those chunks.
+            records = start + prologue + b"".join(chunks) + prologue
             reseal(records, salt + HEADER_BYTES)
             content.extend(records)
             made.append(self._make_segment(number, content))
