@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import random
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from disqueue.testing.server import free_port
+
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 10.0
-FIRST_PORT, LAST_PORT = 10_240, 22_767  # the bus port is 10000 higher and stays below the ephemeral ports
-BUS_OFFSET = 10_000
 
 
 def foreign_server() -> str | None:
@@ -30,20 +29,6 @@ def server_command() -> list[str]:
     """What starts a server, before its arguments."""
     foreign = foreign_server()
     return [foreign] if foreign else [sys.executable, "-m", "disqueue", "server"]
-
-
-def free_port() -> int:
-    """A port that is free, and its bus port too."""
-    for _ in range(200):
-        port = random.randint(FIRST_PORT, LAST_PORT)
-        try:
-            for number in (port, port + BUS_OFFSET):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", number))
-        except OSError:
-            continue
-        return port
-    raise RuntimeError("no free port was found")
 
 
 class ServerProcess:

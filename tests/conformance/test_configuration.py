@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from disqueue.config.directives import DIRECTIVES, Directive
+from disqueue.testing.server import free_port
 
-from .server_process import ServerProcess, free_port, server_command
+from .server_process import ServerProcess, server_command
 from .socket_session import Connection, SocketSession
 
 START_TIMEOUT_S = 20.0

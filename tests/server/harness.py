@@ -12,7 +12,7 @@ from disqueue.core.node import Node
 from disqueue.core.settings import Settings
 from disqueue.server.listeners import open_tcp
 from disqueue.server.shell import Shell
-from tests.conformance.server_process import free_port
+from disqueue.testing.server import free_port
 
 ANSWER_S = 20.0
 TURNS_MAX = 20_000

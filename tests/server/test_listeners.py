@@ -11,7 +11,7 @@ import pytest
 from disqueue.config.configuration import Configuration
 from disqueue.config.sources import ConfigError
 from disqueue.server.listeners import close_all, keep_alive, open_listeners, open_tcp, open_unix
-from tests.conformance.server_process import free_port
+from disqueue.testing.server import free_port
 
 
 def has_ipv6() -> bool:

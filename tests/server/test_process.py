@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from disqueue import __version__
-from tests.conformance.server_process import free_port
+from disqueue.testing.server import free_port
 
 WAIT_S = 20.0
 

@@ -24,8 +24,9 @@ from disqueue.client.sync import Client
 # A command to run instead of this package's own server, to try a client against another one.
 SERVER_VARIABLE = "DISQUEUE_TEST_SERVER"
 
-# The bus port is 10000 above; both stay below the range from which systems draw ports for outgoing connections.
-PORTS = range(12_000, 22_767)
+# The bus port is 10000 above; both stay below the range from which systems draw ports for outgoing connections, and no port of
+# clients is the bus port of another.
+PORTS = range(12_000, 22_000)
 BUS_PORT_OFFSET = 10_000
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 10.0
@@ -59,11 +60,19 @@ def _is_free(port: int) -> bool:
     return True
 
 
+def _own_ports() -> range:
+    """The ports of this worker of pytest-xdist: two that draw the same one would take each other's server for theirs."""
+    worker, count = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+    number = worker.removeprefix("gw")
+    return PORTS[int(number) :: int(count)] if number.isdigit() and count.isdigit() else PORTS
+
+
 def free_port() -> int:
     """A client port that is free now, as is its bus port."""
     drawn = random.SystemRandom()
+    ports = _own_ports()
     for _ in range(1000):
-        port = drawn.choice(PORTS)
+        port = drawn.choice(ports)
         if _is_free(port) and _is_free(port + BUS_PORT_OFFSET):
             return port
     raise ServerFailedError("no free port found")
