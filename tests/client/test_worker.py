@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,14 +29,20 @@ def start_worker(disqueue_server: Server) -> Iterator[Start]:
     def start(*arguments: str) -> subprocess.Popen[bytes]:
         environment = os.environ | {"DISQUEUE_URL": disqueue_server.url}
         worker = subprocess.Popen(
-            [sys.executable, "-c", RUN, *arguments], cwd=ROOT, env=environment, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+            [sys.executable, "-c", RUN, *arguments],
+            cwd=ROOT,
+            env=environment,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
         workers.append(worker)
         return worker
 
     yield start
     for worker in workers:
-        worker.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)  # with its commands: they hold its end of the pipe
         worker.communicate()
 
 
@@ -88,6 +95,9 @@ def test_a_stop_lets_the_job_finish(start_worker: Start, disqueue_client: Client
     first, second = disqueue_client.add_many(queue, [b"1", b"2"], retry=60)
     wait_for((tmp_path / "started").exists, "the command runs")
     worker.send_signal(signal.SIGINT)
+    assert worker.stderr is not None
+    while b"finishing what is at hand" not in (line := worker.stderr.readline()):  # before it ends, or the next job begins
+        assert line, "the worker has ended"
     go_on.write_bytes(b"")
     assert worker.wait(20) == 0
     assert disqueue_client.show(first) is None
