@@ -170,9 +170,9 @@ def test_a_leaving_node_without_others_refuses_an_at_most_once_job() -> None:
 # -- restarts
 
 
-def add_peer(server: Server) -> Any:
+def add_peer(server: Server, node_id: bytes = PEER_ID) -> Any:
     members = server.node.members
-    peer = members._make_member(PEER_ID)
+    peer = members._make_member(node_id)
     peer.link_up = peer.reachable = True
     if peer not in members.reachable:
         members.reachable.append(peer)
@@ -245,3 +245,30 @@ def test_a_receiver_that_restarts_asks_about_the_job_that_it_holds() -> None:
     again.node.receive(peer, [batch(wire.RELEASE, UNKNOWN_ONCE)])
     assert said(again, peer, UNKNOWN_ONCE) == [wire.RELEASED]
     assert again.queued() == [UNKNOWN_ONCE]
+
+
+def test_a_receiver_that_restarts_asks_the_one_that_offered_the_job_last() -> None:
+    """A node killed within one way of the release asked the one before, who had given the job to another, and dropped it."""
+    server = new_server()
+    first, second = add_peer(server), add_peer(server, b"c" * 40)
+    record = LoneNode().record(UNKNOWN_ONCE)
+    server.node.receive(first, [wire.Offer([record])])
+    assert said(server, first, UNKNOWN_ONCE) == [wire.ACCEPT]
+    server.node.receive(second, [wire.Offer([record])])
+    assert said(server, second, UNKNOWN_ONCE) == [wire.ACCEPT]
+    again = server.restarted()
+    first, second = add_peer(again), add_peer(again, b"c" * 40)
+    assert said(again, first, UNKNOWN_ONCE) == []
+    assert said(again, second, UNKNOWN_ONCE) == [wire.ASK_HELD]
+
+
+def test_a_held_job_does_not_change_hands_while_the_journal_cannot_say_so() -> None:
+    one = LoneNode()
+    first, second = one.peers[:2]
+    one.receive(first, wire.Offer([one.record(UNKNOWN_ONCE)]))
+    one.sent()
+    one.node.journal = JournalPort()
+    one.node.journal.error = "disk full"
+    one.receive(second, wire.Offer([one.record(UNKNOWN_ONCE)]))
+    assert kinds(one.sent(), UNKNOWN_ONCE) == [wire.MISSING]
+    assert UNKNOWN_ONCE in one.node.jobs_of(first).held

@@ -114,9 +114,9 @@ class Federation(Forwarding):
             if queue.waiters:
                 self.consumer_waits(queue)
 
-    def _use_credit(self, peer: Peer, queue: Queue) -> None:
+    def _use_credit(self, peer: Peer, queue: Queue | None) -> None:
         """A peer has sent a job: it may send one less."""
-        demand: Demand | None = queue.demand
+        demand: Demand | None = None if queue is None else queue.demand
         if demand is None:
             return
         credit = demand.asked.get(peer, 0)
@@ -481,14 +481,12 @@ class Federation(Forwarding):
             offers = [0] * len(records)
         for record, number in zip(records, offers, strict=True):
             offer = number if 0 < number <= MAX_OFFER else 0
-            queue = self.queues.get(record.queue)
-            if queue is not None:
-                self._use_credit(peer, queue)
+            self._use_credit(peer, self.queues.get(record.queue))
             job = self.jobs.get(record.id)
+            if record.retry_s == 0 and (job is None or job.flags & HELD) and self.journal_refuses():
+                self._refuse_offer(peer, record)
+                continue
             if job is None and record.retry_s == 0:
-                if self.journal_refuses():
-                    self._refuse_offer(peer, record)
-                    continue
                 job = self._hold(peer, record)
             if job is not None and job.retry_s == 0:
                 if job.state == ACTIVE and job.flags & HELD:
@@ -502,6 +500,8 @@ class Federation(Forwarding):
         job.confirmed = peer.bit
         job.owners = 1 | job.confirmed
         self.jobs_of(peer).held[job.id] = job
+        if self.journal is not None:
+            self.journal.job_changed(job)  # after a restart the one that has it now is asked, and not the one before
 
     def _hold(self, peer: Peer, record: JobRecord) -> Job:
         job = self.job_from_record(peer, record)

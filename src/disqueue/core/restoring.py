@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from disqueue.core.federation import FORGOTTEN_OFFER
-from disqueue.core.job import ACKED, ACTIVE, DELAYED, DELIVERED, HELD, PLACEHOLDER, QUEUED, RESTORED, Job
+from disqueue.core.job import (
+    ACKED,
+    ACTIVE,
+    ASKED,
+    CONTESTED,
+    DELAYED,
+    DELIVERED,
+    HELD,
+    LEASED,
+    MOVED,
+    ONCE_QUEUED,
+    PLACEHOLDER,
+    QUEUED,
+    RESTORED,
+    Job,
+)
 from disqueue.core.node import Node
+from disqueue.core.replication import TAKEOVER_JITTER_MS
+from disqueue.core.scheduler import ASK_AHEAD_MS
 
-ACK_WAIT_MS = 1000
-"""Acknowledgements go on being spread when the links to the other nodes have had time to come up."""
+LINKS_WAIT_MS = 1000
+"""What other nodes have to be told or asked waits until the links to them have had time to come up."""
 
 
 def slot_ids(node: Node) -> list[bytes]:
@@ -33,6 +50,9 @@ def restore_job(node: Node, job: Job, name: bytes) -> bool:
         return False
     if state == ACTIVE and job.retry_s == 0 and job.flags & DELIVERED:
         return False  # handed out at most once, and that was that
+    if state != ACKED and _may_be_elsewhere(node, job):
+        _ask_first(node, job)
+        state = ACTIVE
     queue = None if job.flags & PLACEHOLDER else node.queue_named(name)
     job.queue = queue
     if job.retry_s == 0:
@@ -56,12 +76,33 @@ def restore_job(node: Node, job: Job, name: bytes) -> bool:
     return True
 
 
+def _may_be_elsewhere(node: Node, job: Job) -> bool:
+    """Tell whether another owner may have queued a job while this node was down.
+
+    None does before the time at which this node would have queued it again, or have said that it still has it queued.
+    """
+    members = node.members
+    if job.retry_s == 0 or job.due_ms == 0 or not job.owners & (members.members_mask | members.unknown_mask) & ~1:
+        return False
+    taken_over_ms = job.due_ms
+    if job.flags & DELAYED:
+        taken_over_ms += job.retry_s * 1000
+    return taken_over_ms <= node.now_ms + LINKS_WAIT_MS + ASK_AHEAD_MS
+
+
+def _ask_first(node: Node, job: Job) -> None:
+    """Let a job be queued only when its other owners have been asked, and none of them has it."""
+    job.state = ACTIVE
+    job.flags = (job.flags | ONCE_QUEUED) & ~(ASKED | LEASED | MOVED | CONTESTED | DELAYED)
+    job.due_ms = node.now_ms + LINKS_WAIT_MS + ASK_AHEAD_MS + 1 + node.random_below(TAKEOVER_JITTER_MS)
+
+
 def _restore_ack(node: Node, job: Job) -> None:
     node.acked_jobs += 1
     node.evictable[job] = None
     if job.flags & PLACEHOLDER:
         node.placeholders += 1
-    job.due_ms = node.now_ms + ACK_WAIT_MS + node.random_below(ACK_WAIT_MS)
+    job.due_ms = node.now_ms + LINKS_WAIT_MS + node.random_below(LINKS_WAIT_MS)
 
 
 def _restore_held(node: Node, job: Job) -> None:

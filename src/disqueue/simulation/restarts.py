@@ -19,6 +19,9 @@ from disqueue.core.job import (
     WAIT_REPL,
     Job,
 )
+from disqueue.core.replication import TAKEOVER_JITTER_MS
+from disqueue.core.restoring import LINKS_WAIT_MS
+from disqueue.core.scheduler import ASK_AHEAD_MS
 from disqueue.simulation.ledger import NEVER_MS, OK, Entry, Ledger, Violation
 
 if TYPE_CHECKING:
@@ -35,12 +38,27 @@ def lasting_state(job: Job) -> tuple[int, ...]:
     return (job.state, job.flags & ~(ASKED | CONTESTED | RESTORED), job.nacks, job.deliveries)
 
 
+def _asks_first(process: Process, job: Job) -> bool:
+    """Tell whether a job waits for what its other owners say: its time had come while the process was down."""
+    soon_ms = LINKS_WAIT_MS + ASK_AHEAD_MS + TAKEOVER_JITTER_MS
+    return job.state == ACTIVE and job.retry_s > 0 and job.owners != 1 and 0 < job.due_ms - process.node.now_ms <= soon_ms
+
+
 def _after_lease(process: Process, job: Job) -> tuple[int, ...]:
     """Return what the end of a lease makes of a job; that it is over is known without its being written."""
     state = lasting_state(job)
     if job.state == ACTIVE and job.flags & LEASED and job.due_ms <= process.node.now_ms:
         return (state[0], state[1] & ~LEASED, *state[2:])
     return state
+
+
+def _is_as_before(process: Process, job: Job, before: tuple[int, ...] | None) -> bool:
+    """Tell whether a restored job is what it was, or what time alone has made of it."""
+    if before in ((ACTIVE,), lasting_state(job), _after_lease(process, job)):
+        return True
+    if before is None or before[0] not in (ACTIVE, QUEUED):
+        return False
+    return _asks_first(process, job) and before[2:] == lasting_state(job)[2:]
 
 
 def owners_of(process: Process, job: Job) -> frozenset[bytes]:
@@ -129,7 +147,7 @@ class Restarts:
             raise Violation("S22 journal", f"{process.machine.name} brings back {job.id.decode()}, which never was")
         self.ledger.identify(entry, job.id)
         state = left.jobs.get(entry)
-        if left.exact and state not in ((ACTIVE,), lasting_state(job), _after_lease(process, job)):
+        if left.exact and not _is_as_before(process, job, state):
             text = f"{process.machine.name} brings back {entry} as {lasting_state(job)}, it was {state}"
             raise Violation("S22 journal", text, entry)
         missing = left.owners.get(entry, frozenset()) - owners_of(process, job)
