@@ -272,3 +272,40 @@ def test_a_job_that_is_acknowledged_where_it_was_moved_to_is_answered_once() -> 
         # While the job is on its way the acknowledgement follows it.
         assert kinds == ([wire.GotAck] if received else [wire.SetAck, wire.GotAck])
         one.receive(one.peers[0], wire.Batch(wire.DELETE, [job], []))
+
+
+def test_a_late_refusal_does_not_hide_that_a_later_request_may_have_been_granted() -> None:
+    """The acknowledgement went to all owners but the one whose refusal had come, and whose consent was still on its way."""
+    one = LoneNode()
+    job_id = one.add(replicate=2)
+    job = one.node.jobs.get(job_id)
+    assert job is not None
+    for peer in one.peers[1:]:
+        one.lose(peer)
+    peer = one.peers[0]
+    one.let_pass(3000)
+    assert sum(len(record.jobs) for record in peer.outbox if isinstance(record, wire.Store)) > 1
+    one.receive(peer, batch(wire.REFUSED, job_id, wire.REFUSED_MEMORY))
+    assert job.owners & peer.bit
+    one.receive(peer, batch(wire.STORED, job_id))
+    assert job.state == QUEUED
+
+
+def test_a_node_that_refuses_again_and_again_is_no_owner() -> None:
+    one = LoneNode()
+    job_id = one.add(replicate=2)
+    job = one.node.jobs.get(job_id)
+    assert job is not None
+    for peer in one.peers[1:]:
+        one.lose(peer)
+    peer = one.peers[0]
+    one.let_pass(3000)
+    one.receive(peer, batch(wire.REFUSED, job_id, wire.REFUSED_MEMORY))
+    one.receive(peer, batch(wire.REFUSED, job_id, wire.REFUSED_MEMORY))
+    assert not job.owners & peer.bit
+    for _ in range(5):  # each is answered before the next
+        peer.outbox.clear()
+        while not any(isinstance(record, wire.Store) for record in peer.outbox):
+            one.let_pass(50)
+        one.receive(peer, batch(wire.REFUSED, job_id, wire.REFUSED_MEMORY))
+    assert not job.owners & peer.bit

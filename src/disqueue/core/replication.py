@@ -255,6 +255,9 @@ class Replication(Peers):
         if not targets:
             copying.step_ms = min(copying.step_ms * 2, MAX_STEP_MS)
             targets = [peer for peer in self.others(job.owners & ~copying.confirmed) if peer.link_up]
+            for peer in targets:
+                copying.repeated |= peer.bit & ~copying.refused
+                copying.refused &= ~peer.bit
             if copying.refused and not targets:
                 copying.refused = 0  # memory may be free again, pauses may have ended
         self._copy_to(job, targets)
@@ -298,11 +301,14 @@ class Replication(Peers):
         bit = peer.bit
         if copying.confirmed & bit:
             return
-        job.owners &= ~bit
-        copying.refused |= bit
-        copying.told = 0  # what the others were told is not true any more
         if reason == REFUSED_PAUSED:
             copying.paused = True
+        copying.refused |= bit
+        if copying.repeated & bit:  # it may have granted the later request: an owner until that is known
+            copying.repeated &= ~bit
+            return
+        job.owners &= ~bit
+        copying.told = 0  # what the others were told is not true any more
         targets = self._choose_targets(job, copying, 1)
         if targets:  # otherwise those who refused are asked again with the next step: at once they would refuse again
             self._copy_to(job, targets)
