@@ -70,6 +70,7 @@ FOUND_WITH_JOURNALS = {
     740977: "a disk lost the end of a journal, where it stood that an at-most-once job was handed out: it came back",
     750070: "a hole that ended within the first bytes of a record was taken for damage",
     900104: "a held job that changed hands was not written so: after a restart the wrong node was asked",
+    1101008: "owners that were asked after one had left did not know of it when it came back: an ack missed it",
     960112: "a segment that replaced what a failed disk had lost did not name its nodes before its first jobs",
 }
 """The same with `draw_journaled`."""

@@ -497,6 +497,7 @@ class Acknowledgement(Replication):
             job.owners &= ~peer.bit
             if job.waiter is not None:
                 job.waiter.confirmed &= ~peer.bit
+                job.waiter.told &= ~peer.bit  # it may be asked again, and those that were asked meanwhile do not know of it
             if self.journal is not None and job.state != WAIT_REPL:
                 self.journal.job_changed(job)
 

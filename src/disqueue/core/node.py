@@ -46,7 +46,7 @@ class Node(Handover):
         self.init_replication()
         self.init_acknowledgement()
         self.init_forwarding()
-        self.init_federation()
+        self.init_offers()
         self.init_handover()
         self.dropped_once = 0
         """At-most-once jobs that were dropped because the disk is an old copy."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from disqueue.core.federation import FORGOTTEN_OFFER
 from disqueue.core.job import (
     ACKED,
     ACTIVE,
@@ -20,6 +19,7 @@ from disqueue.core.job import (
     Job,
 )
 from disqueue.core.node import Node
+from disqueue.core.offers import FORGOTTEN_OFFER
 from disqueue.core.replication import TAKEOVER_JITTER_MS
 from disqueue.core.scheduler import ASK_AHEAD_MS
 
