@@ -10,7 +10,7 @@ import pytest
 
 from disqueue.config.configuration import Configuration
 from disqueue.config.sources import ConfigError
-from disqueue.server.listeners import close_all, keep_alive, open_listeners, open_tcp, open_unix
+from disqueue.server.listeners import close_all, keep_alive, listen, open_listeners, open_tcp, open_unix
 from disqueue.testing.server import free_port
 
 
@@ -96,3 +96,14 @@ def test_keep_alive() -> None:
         assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 20
         keep_alive(one, 0)
         assert not one.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
+def test_of_two_that_bind_at_the_same_moment_one_is_told_why_it_cannot_listen() -> None:
+    port = free_port()
+    first, second = open_tcp(["127.0.0.1"], port), open_tcp(["127.0.0.1"], port)
+    try:
+        listen(first[0], 10)
+        with pytest.raises(ConfigError, match=f"can't listen on 127.0.0.1 port {port}: .*another server runs there"):
+            listen(second[0], 10)
+    finally:
+        close_all([*first, *second])

@@ -50,8 +50,10 @@ class Run:
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, *arguments: str, stdin: bytes = b"", **environment: str) -> None:
+    def start(self, *arguments: str, stdin: bytes = b"", files: int = 0, **environment: str) -> None:
         command = [sys.executable, "-m", "disqueue.server", *arguments]
+        if files:
+            command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
         with (self.directory / "out").open("ab") as out:
             self.process = subprocess.Popen(
                 command, cwd=self.directory, stdout=out, stderr=out, stdin=subprocess.PIPE, env={**os.environ, **environment}
@@ -125,6 +127,19 @@ def test_a_signal_ends_it_in_order(run: Run, number: signal.Signals) -> None:
     assert text.rstrip().endswith("* bye")
     assert not (run.directory / "pid").exists()
     assert not (run.directory / "s").exists()
+
+
+def test_too_few_open_files_to_start_are_one_line(run: Run) -> None:
+    run.start("--port", str(run.port), files=8)
+    assert run.wait() == 1
+    assert run.output().splitlines()[-1].startswith("disqueue server: ")
+    assert "Traceback" not in run.output()
+    assert "ulimit -n" in run.output()
+
+
+def test_info_tells_how_many_clients_fit(run: Run) -> None:
+    run.start("--port", str(run.port), files=100)
+    assert b"\r\nmaxclients:36\r\n" in run.ask("INFO", "clients")
 
 
 def test_shutdown_ends_it(run: Run) -> None:

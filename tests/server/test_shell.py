@@ -187,6 +187,22 @@ def test_requests_of_a_slow_reader_wait(factory: Factory) -> None:
     play(scene, factory)
 
 
+def test_a_reply_that_is_not_read_counts_as_memory(factory: Factory) -> None:
+    async def scene(place: Place) -> None:
+        request, reply = echo(24_000_000)
+        slow, other = await place.connect(), await place.connect()
+        stop_reading(slow)
+        slow.send(request)
+        await place.until(lambda: pending(place) > OUTPUT_BYTES_PAUSE)
+        await other.ask(PING, PONG)
+        assert place.node.buffer_bytes >= pending(place) > OUTPUT_BYTES_PAUSE
+        slow.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        await slow.ask(b"", reply)
+        await other.ask(PING, PONG)
+
+    play(scene, factory)
+
+
 @pytest.mark.parametrize("limit", ["normal 2mb 0 0", "normal 0 1mb 0"])
 def test_a_slow_reader_is_closed_above_a_limit(factory: Factory, limit: str) -> None:
     async def scene(place: Place) -> None:

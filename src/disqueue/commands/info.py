@@ -49,12 +49,13 @@ def _server(broker: Broker) -> Fields:
 def _clients(broker: Broker) -> Fields:
     clients = list(broker.server.clients())
     facts = [broker.server.describe(client) for client in clients]
+    possible = broker.server.facts().max_clients
     return (
         ("connected_clients", len(clients)),
         ("client_longest_output_list", max((fact.output_bytes for fact in facts), default=0)),
         ("client_biggest_input_buf", max((fact.input_bytes for fact in facts), default=0)),
         ("blocked_clients", sum(client.blocked != NOT_BLOCKED for client in clients)),
-        ("maxclients", broker.configuration.number("maxclients")),
+        ("maxclients", broker.configuration.number("maxclients") if possible is None else possible),
         ("monitoring_clients", len(broker.dispatcher.monitors)),
     )
 

@@ -51,6 +51,8 @@ class ProcessFacts:
     executable: str = ""
     event_loop: str = "none"
     tcp_port: int = 0
+    max_clients: int | None = None
+    """How many clients the system allows; None: as many as `maxclients`."""
     resident_bytes: int = 0
     cpu_system_s: float = 0.0
     cpu_user_s: float = 0.0

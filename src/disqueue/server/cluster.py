@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from disqueue.server.shell import Shell
 
 PORT_MAX = 0xFFFF
+BUS_BACKLOG = 100
 MEETING_STEPS = 20
 MEETING_STEP_S = 0.005
 """A start waits for its peers for 100 ms at the most: links take a few, and one that is down must not hold it up."""
@@ -89,6 +90,8 @@ class Cluster:
         if not self._bus_port:
             logs.log_event("notice", "no bus: set cluster-port (or port) to join other nodes")
             return
+        for one in self._sockets:
+            listeners.listen(one, BUS_BACKLOG)
         await self._network.listen(self._sockets)
         logs.log_event("notice", "the bus is open", port=self._bus_port)
         if reason := self._policy():

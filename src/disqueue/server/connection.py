@@ -222,6 +222,8 @@ class Connection(Participant):
                 return
             self.shell.statistics.output_bytes += self.writer.size
             self._send(transport)
+            if self.writing_paused:
+                self.account()
             if self.writing_paused or self.shell.output_limited:
                 self.shell.check_output(self)
         client = self.client

@@ -56,11 +56,23 @@ def open_tcp(addresses: list[str], port: int) -> list[socket.socket]:
             if not addresses and address == "::" and error.errno != errno.EADDRINUSE:
                 continue
             close_all(sockets)
-            reason = error.strerror or str(error)
-            raise ConfigError(
-                f"can't listen on {address} port {port}: {reason}{LISTEN_HINTS.get(error.errno or 0, '')}"
-            ) from None
+            raise _refused(f"{address} port {port}", error) from None
     return sockets
+
+
+def listen(one: socket.socket, backlog: int) -> None:
+    """Let a bound socket take connections. Raises ConfigError: of two that bind at the same moment one gets no further."""
+    try:
+        one.listen(backlog)
+    except OSError as error:
+        name = one.getsockname()
+        where = f"{name[0]} port {name[1]}" if isinstance(name, tuple) else str(name)
+        raise _refused(where, error) from None
+
+
+def _refused(where: str, error: OSError) -> ConfigError:
+    reason = error.strerror or str(error)
+    return ConfigError(f"can't listen on {where}: {reason}{LISTEN_HINTS.get(error.errno or 0, '')}")
 
 
 def _bound(family: int, kind: int, protocol: int, target: object) -> socket.socket:

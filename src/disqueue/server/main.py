@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import importlib
 import os
 import platform
@@ -54,6 +55,11 @@ def run(argv: list[str]) -> int:
     except ConfigError as error:
         logs.logger.handlers.clear()
         sys.stderr.write(f"disqueue server: {error}\n")
+        return 1
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        sys.stderr.write(f"disqueue server: {error.strerror}: the limit (ulimit -n, LimitNOFILE=) is too low to start\n")
         return 1
 
 
@@ -148,7 +154,7 @@ async def _main(configuration: Configuration, sockets: list[socket.socket], clus
 async def _listen(shell: Shell, sockets: list[socket.socket], ready: asyncio.Event) -> None:
     """Serve clients once all is ready, or once that takes long. Until then their connections are made, and wait."""
     for one in sockets:
-        one.listen(shell.configuration.number("tcp-backlog"))
+        listeners.listen(one, shell.configuration.number("tcp-backlog"))
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(ready.wait(), LOADING_GRACE_S)
     await shell.start(sockets)

@@ -85,7 +85,7 @@ def collect_if_small(objects: int) -> None:
         gc.collect()
 
 
-def facts(event_loop: str, tcp_port: int) -> ProcessFacts:
+def facts(event_loop: str, tcp_port: int, max_clients: int) -> ProcessFacts:
     """Return what INFO says of the process."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -94,6 +94,7 @@ def facts(event_loop: str, tcp_port: int) -> ProcessFacts:
         executable=sys.executable,
         event_loop=event_loop,
         tcp_port=tcp_port,
+        max_clients=max_clients,
         resident_bytes=resident_bytes(),
         cpu_system_s=own.ru_stime,
         cpu_user_s=own.ru_utime,

@@ -316,7 +316,7 @@ class Shell(Passes):
     def facts(self) -> ProcessFacts:
         """Return what INFO says of the process."""
         kind = type(self.loop).__module__.partition(".")[0]
-        return process.facts(kind, self.configuration.number("port"))
+        return process.facts(kind, self.configuration.number("port"), self.max_clients)
 
     def clients(self) -> Iterable[Client]:
         """Return the connected clients."""
