@@ -124,6 +124,19 @@ def test_another_node_at_a_known_address_is_not_taken_for_the_old_one() -> None:
     assert not cluster.nodes[1].membership.peers
 
 
+def test_a_node_at_the_address_of_one_that_is_gone_does_not_take_itself_for_a_copy() -> None:
+    cluster = BusCluster(2)
+    cluster.join_all()
+    first, second = cluster.nodes
+    second.kill()
+    heir = cluster.nodes[1] = cluster.start(7, address=second.address)
+    heir.meet(first)
+    cluster.run(5_000)
+    refusals = [str(fields["why"]) for _, event, fields in heir.lines if event == "bus connection refused"]
+    assert any("dialled itself" in why for why in refusals)
+    assert not any("copied" in why for why in refusals)
+
+
 def test_another_secret_changes_nothing() -> None:
     cluster = BusCluster(2)
     cluster.join_all()

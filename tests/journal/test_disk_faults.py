@@ -298,7 +298,7 @@ def test_a_journal_of_another_node_is_refused() -> None:
     server = new_server()
     server.run_pass()
     server.disk.kill()
-    with pytest.raises(JournalError, match="belongs to node 0123"):
+    with pytest.raises(JournalError, match=r"belongs to node 0123.*nodes.conf with the line `0123"):
         Server(server.disk, node_id=b"f" * 40).start()
 
 

@@ -95,6 +95,19 @@ def test_a_damaged_nodes_file_is_no_reason_not_to_start(start) -> None:  # type:
     assert two.nodes_file.with_name("nodes.conf.damaged-2").read_bytes() == bytes(200)
 
 
+def test_a_nodes_file_that_names_nobody_leaves_a_node_with_a_journal_as_it_was(start) -> None:  # type: ignore[no-untyped-def]
+    one, two = (start("--appendonly", "yes") for _ in range(2))
+    join(one, two)
+    job_id = two.text("ADDJOB", "q", "x", 0, "REPLICATE", 1)
+    name = two.text("CLUSTER", "MYID")
+    two.server.kill()
+    two.nodes_file.write_bytes(bytes(200))
+    two.server.start()
+    assert two.text("CLUSTER", "MYID") == name
+    wait_for(lambda: joined(one, two), "those that know it find it again")
+    assert two.ask("GETJOB", "NOHANG", "FROM", "q") == [[b"q", job_id.encode(), b"x"]]
+
+
 def test_a_directory_serves_one_process(start) -> None:  # type: ignore[no-untyped-def]
     one = start()
     arguments = [*server_command(), "--port", str(free_port()), "--dir", str(one.server.directory)]

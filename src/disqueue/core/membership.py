@@ -246,6 +246,8 @@ class Membership:
         """A node that proved the secret has dialled here. Raises `BusError` with the reason when it is not wanted."""
         self._check_identity(identity)
         if identity.node_id == self.me.node_id:
+            if identity.incarnation == self.me.incarnation:
+                raise BusError("this node has dialled itself: a node that it knows has left its address to it (CLUSTER FORGET)")
             raise BusError("the node has this node's own id: was its directory copied?")
         peer = self.find(identity.node_id)
         if peer is None:

@@ -105,7 +105,8 @@ class Recovery:
                 f"this journal belongs to node {manifest.node_id}, this is node {self.node_id.decode()}",
                 file=self._path(MANIFEST),
                 stake="Loaded here, its jobs would be known under the wrong owner",
-                remedy="Start this node in its own dir, or put back the nodes.conf that belongs to this journal",
+                remedy="Start this node in its own dir, or put back the nodes.conf that belongs to this journal; if it is lost,"
+                f" a nodes.conf with the line `{manifest.node_id} :0 myself 0 0 connected` will do, and CLUSTER MEET",
             )
         listed = {entry.number for entry in manifest.segments}
         self._refuse_segments(names, listed | set(manifest.removing), "this segment is not in the manifest")

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 from disqueue.config.configuration import Configuration
 from disqueue.config.kinds import Value
 from disqueue.config.sources import ConfigError
+from disqueue.core.addresses import is_node_id
 from disqueue.core.links import Bus, BusSettings
 from disqueue.core.membership import Membership
 from disqueue.core.membership_ports import MembershipSettings
-from disqueue.core.nodes_text import BUS_PORT_OFFSET, NodesTable, restore
+from disqueue.core.nodes_text import BUS_PORT_OFFSET, NodeLine, NodesTable, restore
+from disqueue.journal.errors import JournalError
+from disqueue.journal.manifest import MANIFEST, MANIFEST_BYTES_MAX, decode_manifest
 from disqueue.server import listeners, logs
 from disqueue.server.nodes_file import DirectoryInUseError, NodesFile
 from disqueue.server.nodes_keeper import NodesKeeper
@@ -168,12 +171,28 @@ class Cluster:
     def _load(self) -> NodesTable:
         try:
             self._file.lock()
-            return self._file.load()
+            table = self._file.load()
         except DirectoryInUseError as error:
             raise ConfigError(str(error)) from None
         except OSError as error:
             self._file.unlock()
             raise ConfigError(f"{self._file.path}: {error.strerror}") from None
+        if table.problems and table.me is None:
+            table.me = self._as_the_journal_says()
+        return table
+
+    def _as_the_journal_says(self) -> NodeLine | None:
+        """Return who this node is when its nodes.conf is damaged and does not tell: who the journal beside it belongs to."""
+        manifest = self._file.path.with_name(self.configuration.text("appendfilename")) / MANIFEST
+        try:
+            node_id = decode_manifest(manifest.read_bytes()[:MANIFEST_BYTES_MAX], str(manifest)).node_id.encode()
+        except (OSError, JournalError):
+            node_id = b""
+        if not is_node_id(node_id):
+            logs.log_event("warning", "this node starts as a new one: CLUSTER MEET joins it again")
+            return None
+        logs.log_event("warning", "this node is the one that its journal belongs to", node=node_id.decode(), file=str(manifest))
+        return NodeLine(node_id, "", self._port, self._bus_port, frozenset())
 
     def _bind(self) -> list[socket.socket]:
         if not self._bus_port:

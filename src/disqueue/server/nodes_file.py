@@ -19,7 +19,7 @@ MAX_DAMAGED_COPIES = 20
 MAX_FILE_BYTES = 4 << 20
 """Far more than a table of the largest cluster has."""
 
-FRESH_START = "nodes.conf is damaged and does not say who this node is: it starts as a new one, CLUSTER MEET joins it again"
+NOBODY = "nodes.conf is damaged and does not say who this node is"
 
 
 class DirectoryInUseError(Exception):
@@ -67,7 +67,7 @@ class NodesFile:
             copy = self._set_aside(data)
             logs.log_event(
                 "warning",
-                f"{self.path.name} is damaged, what can be read of it is used" if table.me else FRESH_START,
+                f"{self.path.name} is damaged, what can be read of it is used" if table.me else NOBODY,
                 file=str(self.path),
                 copy=copy,
                 problems="; ".join(table.problems),
