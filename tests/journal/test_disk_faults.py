@@ -14,7 +14,7 @@ from disqueue.journal.errors import JournalError
 from disqueue.journal.manifest import MANIFEST, segment_name
 from disqueue.journal.writer import UNSYNCED_BYTES_MAX, UNSYNCED_BYTES_SOON
 from disqueue.simulation.disk import SimulatedDisk
-from disqueue.wire.journal_format import HEADER_BYTES, JOB, NODES, PAUSES
+from disqueue.wire.journal_format import FORMAT_VERSION, HEADER_BYTES, JOBS, NODES, PAUSES
 from disqueue.wire.journal_search import split_records
 from tests.journal.histories import lasting, random_history
 from tests.journal.support import Server, new_server
@@ -107,8 +107,8 @@ def test_what_is_written_again_names_nodes_before_jobs_and_tells_pauses_last() -
     name = active_name(server)
     data = server.disk.read(name, HEADER_BYTES, server.disk.size(name) - HEADER_BYTES)
     kinds = [kind for kind, _, _ in split_records(data)]
-    assert NODES in kinds[: kinds.index(JOB)]
-    assert PAUSES in kinds[kinds.index(JOB) :]
+    assert NODES in kinds[: kinds.index(JOBS)]
+    assert PAUSES in kinds[kinds.index(JOBS) :]
 
 
 def test_a_job_that_came_and_went_twice_during_a_failure_is_no_trouble() -> None:
@@ -304,11 +304,15 @@ def test_a_journal_of_another_node_is_refused() -> None:
 
 def test_a_journal_of_a_later_release_is_refused() -> None:
     def rewrite(disk: SimulatedDisk, _name: str) -> None:
-        text = disk.read(MANIFEST, 0, 10_000).split(b"\n")[0].replace(b'"format":1', b'"format":2')
+        text = (
+            disk.read(MANIFEST, 0, 10_000)
+            .split(b"\n")[0]
+            .replace(b'"format":%d' % FORMAT_VERSION, b'"format":%d' % (FORMAT_VERSION + 1))
+        )
         disk.create(MANIFEST).write(b"%s\ncrc32c %08x\n" % (text, crc32c(text)))
 
     error = break_segment(new_server(), rewrite)
-    assert "format 2" in error.problem
+    assert f"format {FORMAT_VERSION + 1}" in error.problem
     assert "release" in error.remedy
 
 

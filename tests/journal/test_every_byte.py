@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from disqueue.journal.errors import JournalError
-from disqueue.journal.image import job_record_bytes
 from disqueue.journal.judgement import Behind, Fault, judge
 from disqueue.journal.manifest import MANIFEST, segment_name
 from disqueue.journal.recorder import GONE
@@ -202,7 +201,8 @@ def assert_accounted(server: Server) -> None:
     for number, segment in table.by_number.items():
         assert segment.jobs == sum(job.journal_segment == number for job in known.values())
         assert segment.states == sum(job.journal_state == number for job in known.values())
-        assert segment.job_bytes == sum(job_record_bytes(job) for job in known.values() if job.journal_segment == number)
+        assert segment.job_bytes == sum(job.journal_bytes for job in known.values() if job.journal_segment == number)
+        assert segment.state_bytes == sum(job.journal_state_bytes for job in known.values() if job.journal_state == number)
     job_id = server.add(queue=b"after")
     server.end_pass()
     assert job_id in server.restarted().queued(b"after")

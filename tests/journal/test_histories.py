@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from disqueue.core.job import ACKED
-from disqueue.wire.journal_format import JOB_RECORD_BYTES
+from disqueue.wire.journal_format import FRAME_BYTES, JOBS_BYTES, JOBS_ITEM_BYTES
 from tests.journal.histories import lasting, random_history
 from tests.journal.support import new_server
 
@@ -93,7 +93,7 @@ def test_the_body_of_an_acknowledged_job_is_not_needed_any_more() -> None:
     server.ack(job.id)
     server.run_pass()
     assert job.state == ACKED
-    assert segment.job_bytes == JOB_RECORD_BYTES
+    assert segment.job_bytes == FRAME_BYTES + 1 + JOBS_BYTES + len(b"q") + JOBS_ITEM_BYTES
     server.node.delete(job)
     server.run_pass()
     assert server.runtime.table.kept_bytes(segment) == 0

@@ -29,7 +29,10 @@ def unpack(path: Path) -> SimulatedDisk:
 
 @pytest.mark.parametrize("path", FORMATS, ids=lambda path: path.name)
 def test_a_journal_of_an_earlier_release_is_loaded(path: Path) -> None:
-    """What is in the files: three jobs in `queue`, one acknowledged and one out with a worker, and the pause of the queue."""
+    """What is in the files: three jobs in `queue`, one acknowledged and one out with a worker, and the pause of the queue.
+
+    Format 2 has them in records about several jobs, with three jobs more that came and went.
+    """
     server = Server(unpack(path), wall_ms=WALL_MS + 1000).start()
     jobs = {(job.queue.name, job.body): job for job in server.node.jobs if job.queue is not None}
 
@@ -50,4 +53,4 @@ def test_a_journal_of_an_earlier_release_is_loaded(path: Path) -> None:
 
 
 def test_there_is_one_for_each_format() -> None:
-    assert [path.name for path in FORMATS] == ["format_1.txt"]
+    assert [path.name for path in FORMATS] == ["format_1.txt", "format_2.txt"]

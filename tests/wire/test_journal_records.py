@@ -154,7 +154,7 @@ def test_headers() -> None:
     assert len(header) == HEADER_BYTES
     decoded = decode_header(header + b"more")
     assert decoded is not None
-    assert decoded[:4] == (1, 5, b"n" * 40, 1 << 41)
+    assert decoded[:4] == (2, 5, b"n" * 40, 1 << 41)
     for place in range(HEADER_BYTES * 8):
         damaged = bytearray(header)
         damaged[place // 8] ^= 1 << place % 8

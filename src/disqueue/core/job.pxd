@@ -11,10 +11,12 @@ cdef class Job(Timed):
     cdef public unsigned char journal_flags
     cdef public unsigned char state
     cdef public unsigned char attempts
+    cdef public unsigned char journal_state_bytes
     cdef public unsigned short replicate
     cdef public unsigned short nacks
     cdef public unsigned short deliveries
     cdef public unsigned short flags
+    cdef public unsigned int journal_bytes
     cdef public bytes body
     cdef public object queue
     cdef public long long ctime_ns

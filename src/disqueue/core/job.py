@@ -94,6 +94,8 @@ class Job(Timed):
         self.journal_segment = 0
         self.journal_state = 0
         self.journal_flags = 0
+        self.journal_bytes = 0
+        self.journal_state_bytes = 0
 
 
 def new_job(job_id: bytes, queue: Queue | None, body: bytes, ctime_ns: int) -> Job:

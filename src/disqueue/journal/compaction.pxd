@@ -4,7 +4,8 @@ cimport cython
 from disqueue.journal.recorder cimport Recorder
 from disqueue.journal.segments cimport Segment, SegmentTable
 from disqueue.journal.writer cimport Writer
-from disqueue.wire.journal_records cimport RecordScanner, decode_forgotten, job_id_at
+from disqueue.wire.journal_groups cimport subjects
+from disqueue.wire.journal_records cimport RecordScanner
 
 cdef int FORGOTTEN, JOB, STATE, WHOLE
 cdef int _IDLE, _READING, _SYNCING
@@ -41,5 +42,5 @@ cdef class Compactor:
     cpdef step(self, long long now_ms)
     @cython.locals(stop="long long", source=Segment, scanner=RecordScanner)
     cdef _read(self)
-    @cython.locals(kind=int)
+    @cython.locals(kind=int, target="long long")
     cdef _keep(self, Segment source, RecordScanner scanner)

@@ -25,11 +25,8 @@ from disqueue.wire.journal_format import (
     STATE,
     WHOLE,
 )
-from disqueue.wire.journal_records import (
-    RecordScanner,
-    decode_forgotten,
-    job_id_at,
-)
+from disqueue.wire.journal_groups import subjects
+from disqueue.wire.journal_records import RecordScanner
 
 CHUNK_BYTES = 512 << 10
 """Read ahead in the background."""
@@ -211,7 +208,7 @@ class Compactor:
         return segment if segment is not None and self._share(segment) <= SHARE_MAX else None
 
     def _fits(self, segment: Segment) -> bool:
-        return self.table.kept_bytes(segment) + MANIFEST_ROOM <= self.writer.reserve.left_bytes
+        return self.table.rewritten_bytes_max(segment) + MANIFEST_ROOM <= self.writer.reserve.left_bytes
 
     def wants_active(self) -> bool:
         """Return whether the active segment should end, because compacting it would help a disk that is full."""
@@ -281,20 +278,16 @@ class Compactor:
 
     def _keep(self, source: Segment, scanner: RecordScanner) -> None:
         """Have a record written once more if it is still needed."""
-        kind = scanner.kind
-        if kind == JOB:
-            job = self.jobs.get(job_id_at(scanner.data, scanner.start))
-            if job is not None and job.journal_segment == source.number:
-                self.recorder.rewrite_job(job)
-        elif kind == STATE:
-            job = self.jobs.get(job_id_at(scanner.data, scanner.start))
-            if job is not None and job.journal_state == source.number:
-                self.recorder.job_changed(job)
-        elif kind == FORGOTTEN:
-            job_id, target = decode_forgotten(scanner.data, scanner.start, scanner.end)
-            if target != source.number and target in self.table.by_number:
+        for kind, job_id, target, _ in subjects(scanner.kind, scanner.data, scanner.start, scanner.end):
+            job = self.jobs.get(job_id)
+            if kind == JOB:
+                if job is not None and job.journal_segment == source.number:
+                    self.recorder.rewrite_job(job)
+            elif kind == STATE:
+                if job is not None and job.journal_state == source.number:
+                    self.recorder.job_changed(job)
+            elif kind == FORGOTTEN and target != source.number and target in self.table.by_number:
                 self.recorder.endings.append((job_id, target))
-                job = self.jobs.get(job_id)
                 if job is not None:
                     self.recorder.rewrite_job(job)  # it came back: its new life has to stand behind its end
 

@@ -12,10 +12,11 @@ from disqueue.journal.job_order import JobOrder
 from disqueue.journal.segments import Segment, SegmentTable
 from disqueue.wire.journal_format import (
     CLOSED,
+    ENDS,
     FORGOTTEN,
-    FORGOTTEN_RECORD_BYTES,
+    FRAME_BYTES,
     JOB,
-    JOB_RECORD_BYTES,
+    JOBS,
     NODES,
     OPTIONAL_KINDS,
     PASS,
@@ -24,8 +25,10 @@ from disqueue.wire.journal_format import (
     RUN,
     SEGMENT_START,
     STATE,
+    STATES,
     RecordError,
 )
+from disqueue.wire.journal_groups import GroupReader
 from disqueue.wire.journal_meta import Closed, Nodes, Pauses, Queue, Run, decode_meta
 from disqueue.wire.journal_records import (
     JobFields,
@@ -35,10 +38,9 @@ from disqueue.wire.journal_records import (
 )
 from disqueue.wire.journal_search import decode_pass
 
-
-def job_record_bytes(job: Job) -> int:
-    """Return the length of a job's full record without its sets of nodes."""
-    return JOB_RECORD_BYTES + len(job.body)
+STATE_BYTES_MAX = 255
+_STATE_BYTES_MAX = STATE_BYTES_MAX
+"""More than this is not counted of a state record; only sets of very many nodes are longer."""
 
 
 class Image:
@@ -66,16 +68,22 @@ class Image:
         self.shift_ms = 0
         self.last_ms = 0
         self.fields = JobFields()
+        self.group = GroupReader()
 
     def apply(self, kind: int, data: bytes, start: int, end: int, segment: Segment) -> None:
         """Take in one record of `segment`; raises `RecordError`."""
         self.records += 1
-        if kind == JOB:
-            self._apply_job(data, start, end, segment)
+        if kind in (JOBS, STATES, ENDS):
+            self._apply_group(kind, data, start, end, segment)
+        elif kind == JOB:
+            read_job(data, start, end, self.fields)
+            self._apply_job(self.fields, segment, FRAME_BYTES + 1 + end - start)
         elif kind == STATE:
-            self._apply_state(data, start, end, segment)
+            read_state(data, start, end, self.fields)
+            self._apply_state(self.fields, segment, FRAME_BYTES + 1 + end - start, False)
         elif kind == FORGOTTEN:
-            self._apply_forgotten(data, start, end, segment)
+            job_id, target = decode_forgotten(data, start, end)
+            self._apply_forgotten(job_id, target, segment, FRAME_BYTES + 1 + end - start)
         elif kind == PASS:
             self._apply_pass(decode_pass(data, start, end).wall_ms)
         elif kind != SEGMENT_START and kind < OPTIONAL_KINDS:
@@ -89,9 +97,18 @@ class Image:
             time_ms = self.last_ms
         self.last_ms = time_ms
 
-    def _apply_job(self, data: bytes, start: int, end: int, segment: Segment) -> None:
-        fields = self.fields
-        read_job(data, start, end, fields)
+    def _apply_group(self, kind: int, data: bytes, start: int, end: int, segment: Segment) -> None:
+        group = self.group
+        group.begin(kind, data, start, end)
+        while group.advance():
+            if kind == JOBS:
+                self._apply_job(group.fields, segment, group.size)
+            elif kind == STATES:
+                self._apply_state(group.fields, segment, group.size, True)
+            else:
+                self._apply_forgotten(group.fields.id, group.target, segment, group.size)
+
+    def _apply_job(self, fields: JobFields, segment: Segment, size: int) -> None:
         job_id = fields.id
         older = self.jobs.get(job_id)
         if older is not None:
@@ -105,42 +122,42 @@ class Image:
         job.delay_s = fields.delay_s
         job.ttl_s = fields.ttl_s
         job.replicate = fields.repl
-        self._set_state(job)
+        self._set_state(job, fields)
+        job.order_ns = fields.order_ns
         job.journal_segment = segment.number
+        job.journal_bytes = size
         segment.jobs += 1
-        segment.job_bytes += job_record_bytes(job)
+        segment.job_bytes += size
         self.jobs.add(job)
         self.order.add(job)
 
-    def _apply_state(self, data: bytes, start: int, end: int, segment: Segment) -> None:
-        fields = self.fields
-        read_state(data, start, end, fields)
+    def _apply_state(self, fields: JobFields, segment: Segment, size: int, in_order: bool) -> None:
+        """`in_order`: the job's order is its ctime."""
         job = self.jobs.get(fields.id)
         if job is None:
             return  # its job's segment went away after it was forgotten
-        self._set_state(job)
-        if job.journal_state != segment.number:
-            if job.journal_state:
-                older = self.table.by_number[job.journal_state]
-                older.states -= 1
-            job.journal_state = segment.number
-            segment.states += 1
+        self._set_state(job, fields)
+        job.order_ns = job.ctime_ns if in_order else fields.order_ns
+        if job.journal_state:
+            self._take_out_state(job)
+        size = min(size, _STATE_BYTES_MAX)
+        job.journal_state = segment.number
+        job.journal_state_bytes = size
+        segment.states += 1
+        segment.state_bytes += size
 
-    def _set_state(self, job: Job) -> None:
-        fields = self.fields
+    def _set_state(self, job: Job, fields: JobFields) -> None:
         job.state = fields.state
         job.flags = fields.flags
         job.nacks = fields.nacks
         job.deliveries = fields.deliveries
         due_ms = fields.due_wall_ms
         job.due_ms = due_ms + self.shift_ms if due_ms != 0 else 0
-        job.order_ns = fields.order_ns
         job.owners = fields.owners if covers(self.unchanged, fields.owners) else self._translate(fields.owners)
         job.confirmed = fields.confirmed if covers(self.unchanged, fields.confirmed) else self._translate(fields.confirmed)
 
-    def _apply_forgotten(self, data: bytes, start: int, end: int, segment: Segment) -> None:
-        job_id, target = decode_forgotten(data, start, end)
-        segment.endings[target] = segment.endings.get(target, 0) + FORGOTTEN_RECORD_BYTES
+    def _apply_forgotten(self, job_id: bytes, target: int, segment: Segment, size: int) -> None:
+        segment.endings[target] = segment.endings.get(target, 0) + size
         job = self.jobs.get(job_id)
         if job is not None:
             self._take_out(job)
@@ -150,9 +167,14 @@ class Image:
         self.order.remove(job)
         segment = self.table.by_number[job.journal_segment]
         segment.jobs -= 1
-        segment.job_bytes -= job_record_bytes(job)
+        segment.job_bytes -= job.journal_bytes
         if job.journal_state:
-            self.table.by_number[job.journal_state].states -= 1
+            self._take_out_state(job)
+
+    def _take_out_state(self, job: Job) -> None:
+        segment = self.table.by_number[job.journal_state]
+        segment.states -= 1
+        segment.state_bytes -= job.journal_state_bytes
 
     def _apply_meta(self, kind: int, payload: bytes) -> None:
         self.closed = None

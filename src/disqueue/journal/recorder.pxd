@@ -5,15 +5,15 @@ from disqueue.core.job cimport Job
 from disqueue.core.journal_port cimport JournalPort
 from disqueue.core.node cimport Node
 from disqueue.core.queue cimport Queue
-from disqueue.journal.image cimport job_record_bytes
-from disqueue.journal.job_records cimport append_changed, append_ended, append_whole
+from disqueue.journal.job_records cimport JobRecords
 from disqueue.journal.segments cimport Segment, SegmentTable
-from disqueue.wire.journal_records cimport append_forgotten, append_record
+from disqueue.wire.journal_groups cimport subjects
+from disqueue.wire.journal_records cimport append_record
 
 cdef int _CHANGED
 cdef int _WHOLE_AGAIN
 cdef int _GONE
-cdef int FORGOTTEN_RECORD_BYTES
+cdef int _STATE_BYTES_MAX
 
 
 cdef class Recorder(JournalPort):
@@ -24,27 +24,29 @@ cdef class Recorder(JournalPort):
     cdef public list endings
     cdef public set changed_queues
     cdef public list slots_written
+    cdef JobRecords records
 
     cpdef job_added(self, Job job)
     @cython.locals(flags=int)
     cpdef job_changed(self, Job job)
-    @cython.locals(segment=Segment)
+    @cython.locals(segment=Segment, body_bytes=Py_ssize_t)
     cpdef body_dropped(self, Job job)
     @cython.locals(flags=int)
     cpdef job_forgotten(self, Job job)
     cpdef queue_changed(self, Queue queue)
     cpdef rewrite_job(self, Job job)
     cpdef bint pending(self)
-    @cython.locals(changed=list, job=Job)
+    @cython.locals(changed=list, job=Job, records=JobRecords)
     cpdef append_changes(self, bytearray buffer, long long base, long long wall_offset_ms, int jobs_max=*)
     @cython.locals(flags=int, segment="long long")
-    cdef _append_change(self, bytearray buffer, long long base, Job job, long long wall_offset_ms)
+    cdef _append_change(self, JobRecords records, Job job, long long wall_offset_ms)
     @cython.locals(active=Segment, endings=dict)
-    cdef _account_ending(self, long long segment)
+    cdef _account_ending(self, long long segment, long long size)
     @cython.locals(active=Segment)
     cdef Segment _segment(self, long long number)
-    cpdef account_job(self, Job job, Segment segment)
-    @cython.locals(number="unsigned int", older=Segment)
-    cpdef account_state(self, Job job, Segment segment)
+    cpdef account_job(self, Job job, Segment segment, long long size)
+    cpdef account_state(self, Job job, Segment segment, long long size)
+    @cython.locals(segment=Segment)
+    cdef _unaccount_state(self, Job job)
     @cython.locals(segment=Segment)
     cpdef unaccount(self, Job job)

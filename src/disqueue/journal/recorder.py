@@ -7,35 +7,22 @@ from disqueue.core.journal_port import JournalPort
 from disqueue.core.node import Node
 from disqueue.core.queue import PAUSED_IN, PAUSED_OUT, Queue
 from disqueue.core.restoring import slot_ids
-from disqueue.journal.image import job_record_bytes
-from disqueue.journal.job_records import append_changed, append_ended, append_whole
+from disqueue.journal.image import STATE_BYTES_MAX
+from disqueue.journal.job_records import JobRecords
 from disqueue.journal.segments import Segment, SegmentTable
-from disqueue.wire.journal_format import (
-    FORGOTTEN,
-    FORGOTTEN_RECORD_BYTES,
-    JOB,
-    NODES,
-    PAUSES,
-    QUEUE,
-    STATE,
-)
+from disqueue.wire.journal_format import FORGOTTEN, JOB, NODES, PAUSES, QUEUE, STATE
+from disqueue.wire.journal_groups import subjects
 from disqueue.wire.journal_meta import Nodes, Pauses, encode_meta
 from disqueue.wire.journal_meta import Queue as QueueRecord
-from disqueue.wire.journal_records import (
-    append_forgotten,
-    append_record,
-    decode_forgotten,
-    job_id_at,
-)
-from disqueue.wire.journal_search import (
-    split_records,
-)
+from disqueue.wire.journal_records import append_record
+from disqueue.wire.journal_search import split_records
 
 GONE = 4
 """Bits of `job.journal_flags`: no longer in the registry; in the list of changed jobs; to be written whole."""
 _GONE = GONE
 _CHANGED = 1
 _WHOLE_AGAIN = 2
+_STATE_BYTES_MAX = STATE_BYTES_MAX
 
 
 def pause_record(name: bytes, pause: int) -> QueueRecord:
@@ -46,8 +33,8 @@ def pause_record(name: bytes, pause: int) -> QueueRecord:
 class Recorder(JournalPort):
     """What the core sees of the journal (`JournalPort`), and the records of a pass.
 
-    Jobs carry what the journal knows of them: `journal_segment` (of the newest full record, 0: none), `journal_state` (of the
-    newest state record behind it, 0: none) and `journal_flags`.
+    Jobs carry what the journal knows of them: `journal_segment` (of the newest full record, 0: none) and `journal_bytes` (what it
+    takes), `journal_state` (of the newest state record behind it, 0: none) and `journal_state_bytes`, and `journal_flags`.
     """
 
     def __init__(self, table: SegmentTable, node: Node) -> None:
@@ -60,6 +47,7 @@ class Recorder(JournalPort):
         self.endings: list[tuple[bytes, int]] = []
         self.changed_queues: set[bytes] = set()
         self.slots_written: list[bytes] = []
+        self.records = JobRecords()
 
     def job_added(self, job: Job) -> None:
         """See `JournalPort`."""
@@ -85,7 +73,9 @@ class Recorder(JournalPort):
         """See `JournalPort`. Compaction would write the job without it."""
         if job.journal_segment and job.journal_segment >= self.first_segment:
             segment = self._segment(job.journal_segment)
-            segment.job_bytes -= len(job.body)
+            body_bytes = len(job.body)
+            segment.job_bytes -= body_bytes
+            job.journal_bytes -= body_bytes
 
     def rewrite_job(self, job: Job) -> None:
         """Write a job whole again, because its segment is to go."""
@@ -120,9 +110,10 @@ class Recorder(JournalPort):
             record = pause_record(name, 0 if queue is None else queue.pause)
             append_record(buffer, base, QUEUE, encode_meta(record))
         self.changed_queues.clear()
+        records = self.records
+        records.begin(buffer, base)
         for job_id, segment in self.endings:
-            append_forgotten(buffer, base, job_id, segment)
-            self._account_ending(segment)
+            self._account_ending(segment, records.ended_id(job_id, segment))
         self.endings.clear()
         changed = self.changed
         self.changed = []
@@ -130,9 +121,10 @@ class Recorder(JournalPort):
             self.changed = changed[jobs_max:]
             del changed[jobs_max:]
         for job in changed:
-            self._append_change(buffer, base, job, wall_offset_ms)
+            self._append_change(records, job, wall_offset_ms)
+        records.finish()
 
-    def _append_change(self, buffer: bytearray, base: int, job: Job, wall_offset_ms: int) -> None:
+    def _append_change(self, records: JobRecords, job: Job, wall_offset_ms: int) -> None:
         flags = job.journal_flags
         job.journal_flags = 0
         if job.journal_segment < self.first_segment:
@@ -142,21 +134,18 @@ class Recorder(JournalPort):
             if job.journal_segment:
                 segment = job.journal_segment
                 self.unaccount(job)
-                append_ended(buffer, base, job, segment)
-                self._account_ending(segment)
+                self._account_ending(segment, records.ended(job, segment))
         elif flags & _WHOLE_AGAIN or job.journal_segment == 0:
             self.unaccount(job)
-            append_whole(buffer, base, job, wall_offset_ms)
-            self.account_job(job, self.table.active)
+            self.account_job(job, self.table.active, records.whole(job, wall_offset_ms))
         else:
-            append_changed(buffer, base, job, wall_offset_ms)
-            self.account_state(job, self.table.active)
+            self.account_state(job, self.table.active, records.changed(job, wall_offset_ms))
 
-    def _account_ending(self, segment: int) -> None:
+    def _account_ending(self, segment: int, size: int) -> None:
         """The end of a job was written; it is needed as long as the segment of its full record is there."""
         active = self.table.active
         if segment != active.number:
-            active.endings[segment] = active.endings.get(segment, 0) + FORGOTTEN_RECORD_BYTES
+            active.endings[segment] = active.endings.get(segment, 0) + size
 
     def _segment(self, number: int) -> Segment:
         """Return a segment by its number; most often it is the active one."""
@@ -170,21 +159,28 @@ class Recorder(JournalPort):
             self.slots_written = slots
             append_record(buffer, base, NODES, encode_meta(Nodes(slots)))
 
-    def account_job(self, job: Job, segment: Segment) -> None:
-        """A full record of a job now stands in `segment`, its first or its newest."""
+    def account_job(self, job: Job, segment: Segment, size: int) -> None:
+        """A full record of a job now stands in `segment`, its first or its newest, and takes `size` bytes."""
         segment.jobs += 1
-        segment.job_bytes += job_record_bytes(job)
+        segment.job_bytes += size
         job.journal_segment = segment.number
+        job.journal_bytes = size
 
-    def account_state(self, job: Job, segment: Segment) -> None:
+    def account_state(self, job: Job, segment: Segment, size: int) -> None:
         """The newest state record of a job now stands in `segment`."""
-        number = job.journal_state
-        if number != segment.number:
-            if number:
-                older = self._segment(number)
-                older.states -= 1
-            segment.states += 1
-            job.journal_state = segment.number
+        if job.journal_state:
+            self._unaccount_state(job)
+        size = min(size, _STATE_BYTES_MAX)
+        segment.states += 1
+        segment.state_bytes += size
+        job.journal_state = segment.number
+        job.journal_state_bytes = size
+
+    def _unaccount_state(self, job: Job) -> None:
+        segment = self._segment(job.journal_state)
+        segment.states -= 1
+        segment.state_bytes -= job.journal_state_bytes
+        job.journal_state = 0
 
     def relocate(self, chunks: list[bytearray], segment: Segment, last: int) -> None:
         """The records in `chunks` were written again, to `segment`: count them there instead of in `last` and those after it."""
@@ -194,32 +190,29 @@ class Recorder(JournalPort):
                 gone.setdefault(job.id, []).append(job)
         for chunk in chunks:
             data = bytes(chunk)
-            for kind, start, end in split_records(data):
-                if kind == FORGOTTEN:
-                    _, target = decode_forgotten(data, start, end)
-                    segment.endings[target] = segment.endings.get(target, 0) + FORGOTTEN_RECORD_BYTES
-                elif kind in (JOB, STATE):
-                    job_id = job_id_at(data, start)
+            for record, start, end in split_records(data):
+                for kind, job_id, target, size in subjects(record, data, start, end):
+                    if kind == FORGOTTEN:
+                        segment.endings[target] = segment.endings.get(target, 0) + size
+                        continue
                     for job in (*gone.get(job_id, ()), self.node.jobs.get(job_id)):
                         if job is not None:
-                            self._relocate_job(job, kind, segment, last)
+                            self._relocate_job(job, kind, segment, last, size)
 
-    def _relocate_job(self, job: Job, kind: int, segment: Segment, last: int) -> None:
+    def _relocate_job(self, job: Job, kind: int, segment: Segment, last: int, size: int) -> None:
         if kind == JOB:
             if job.journal_segment >= last:
                 self.unaccount(job)
-                self.account_job(job, segment)
-        elif job.journal_segment >= last or job.journal_state >= last:
-            self.account_state(job, segment)
+                self.account_job(job, segment, size)
+        elif kind == STATE and (job.journal_segment >= last or job.journal_state >= last):
+            self.account_state(job, segment, size)
 
     def unaccount(self, job: Job) -> None:
         """What is written of a job is not needed any more."""
         if job.journal_segment:
             segment = self._segment(job.journal_segment)
             segment.jobs -= 1
-            segment.job_bytes -= job_record_bytes(job)
+            segment.job_bytes -= job.journal_bytes
             job.journal_segment = 0
         if job.journal_state:
-            segment = self._segment(job.journal_state)
-            segment.states -= 1
-            job.journal_state = 0
+            self._unaccount_state(job)

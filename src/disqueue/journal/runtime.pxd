@@ -8,7 +8,7 @@ from disqueue.journal.recorder cimport Recorder
 from disqueue.journal.reserve cimport Reserve
 from disqueue.journal.segments cimport Segment, SegmentTable
 from disqueue.journal.writer cimport Writer
-from disqueue.wire.journal_records cimport append_pass, append_record, append_start
+from disqueue.wire.journal_records cimport append_pass, append_record, append_start, empty
 
 cdef int _CATCH_UP_JOBS, _CLOCK_STEP_MS
 
@@ -36,6 +36,7 @@ cdef class JournalRuntime:
     cdef bint _tell_run
     cdef bint _locked
     cdef bytearray _first
+    cdef bytearray _scratch
     cdef JournalPort _port
 
     @cython.locals(writer=Writer)
@@ -45,7 +46,7 @@ cdef class JournalRuntime:
     cdef _follow_policy(self)
     @cython.locals(moved_ms="long long")
     cdef _follow_clock(self, long long clock_ms)
-    @cython.locals(writer=Writer, recorder=Recorder, chunk=bytearray, place="long long", started=bint, empty=Py_ssize_t)
+    @cython.locals(writer=Writer, recorder=Recorder, chunk=bytearray, place="long long", started=bint, marked=Py_ssize_t)
     cdef _write(self, long long now_ms, long long wall_ms)
     @cython.locals(active=Segment, reserve=Reserve)
     cdef _background(self, long long now_ms)

@@ -33,6 +33,7 @@ from disqueue.wire.journal_records import (
     append_pass,
     append_record,
     append_start,
+    empty,
 )
 
 SEGMENT_BYTES = 32 << 20
@@ -125,6 +126,8 @@ class JournalRuntime:
         self._tell_run = False
         self._locked = False
         self._first = bytearray()
+        self._scratch = bytearray()
+        """Where a pass is encoded; its memory is used again and again."""
         self.on_error: Callable[[str], None] = ignore_error
         self.port_of: Callable[[Recorder], JournalPort] = itself
         """What the node gets as its journal: the recorder, or something that listens in."""
@@ -375,7 +378,8 @@ class JournalRuntime:
     def _write(self, now_ms: int, wall_ms: int) -> None:
         writer = self.writer
         recorder = self.recorder
-        chunk = self._first or writer.switch() or bytearray()
+        empty(self._scratch)
+        chunk = self._first or writer.switch() or self._scratch
         place = writer.place()
         started = bool(chunk)
         if started:
@@ -384,14 +388,14 @@ class JournalRuntime:
             self._catching_up = False
             return
         append_pass(chunk, place, wall_ms, *writer.synced)
-        empty = len(chunk)
+        marked = len(chunk)
         if self._tell_run:
             self._append_run(chunk, place)
         recorder.append_changes(chunk, place, wall_ms - now_ms, _CATCH_UP_JOBS if self._catching_up else 0)
         self._catching_up = recorder.pending()
-        if started or len(chunk) > empty:
+        if started or len(chunk) > marked:
             self._first = bytearray()
-            writer.append(chunk, now_ms)
+            writer.append(chunk[:], now_ms)
 
     def _append_prologue(self, chunk: bytearray, place: int) -> None:
         self._append_run(chunk, place)

@@ -8,6 +8,7 @@ cdef class Segment:
     cdef public long long jobs
     cdef public long long job_bytes
     cdef public long long states
+    cdef public long long state_bytes
     cdef public dict endings
 
 

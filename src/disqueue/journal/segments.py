@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from disqueue.journal.manifest import Entry, Manifest
+from disqueue.wire.journal_format import JOB_RECORD_BYTES, STATE_RECORD_BYTES
 
 
 class Segment:
     """One file, and what of it is needed.
 
-    `jobs`/`job_bytes`: jobs whose newest full record is here. `states`: jobs whose newest state record is here, behind their
-    full one. `endings`: bytes of records of forgotten jobs, by the segment whose full record they cancel. `settled`: nothing
-    will be added to it, and all of it is known to be on the disk.
+    `jobs`/`job_bytes`: jobs whose newest full record is here. `states`/`state_bytes`: jobs whose newest state record is here,
+    behind their full one. `endings`: bytes of records of forgotten jobs, by the segment whose full record they cancel. Of a
+    record about several jobs each takes its part, and the first one the head. `settled`: nothing will be added to the
+    segment, and all of it is known to be on the disk.
     """
 
     def __init__(self, number: int, salt: int, size: int = 0) -> None:
@@ -21,6 +23,7 @@ class Segment:
         self.jobs = 0
         self.job_bytes = 0
         self.states = 0
+        self.state_bytes = 0
         self.endings: dict[int, int] = {}
 
 
@@ -76,9 +79,16 @@ class SegmentTable:
         )
 
     def kept_bytes(self, segment: Segment) -> int:
-        """Return what would have to be written again if this segment went away."""
-        endings = sum(size for target, size in segment.endings.items() if target != segment.number and target in self.by_number)
-        return segment.job_bytes + segment.states * 80 + endings
+        """Return what of this segment is needed."""
+        return segment.job_bytes + segment.state_bytes + self._ending_bytes(segment)
+
+    def rewritten_bytes_max(self, segment: Segment) -> int:
+        """Return what writing that again may take: jobs that shared a record need not do so then."""
+        alone = segment.jobs * JOB_RECORD_BYTES + segment.states * STATE_RECORD_BYTES
+        return segment.job_bytes + alone + 2 * self._ending_bytes(segment)
+
+    def _ending_bytes(self, segment: Segment) -> int:
+        return sum(size for target, size in segment.endings.items() if target != segment.number and target in self.by_number)
 
     def total_bytes(self) -> int:
         """Return the size of all segments."""

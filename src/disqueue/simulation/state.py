@@ -118,9 +118,16 @@ def _check_segments(name: str, runtime: JournalRuntime, jobs: list[Job]) -> None
     gone = [job for job in runtime.recorder.changed if job.journal_flags & FORGOTTEN]
     whole = Counter(job.journal_segment for job in (*jobs, *gone))
     changes = Counter(job.journal_state for job in (*jobs, *gone))
+    whole_bytes: Counter[int] = Counter()
+    changed_bytes: Counter[int] = Counter()
+    for job in (*jobs, *gone):
+        whole_bytes[job.journal_segment] += job.journal_bytes
+        changed_bytes[job.journal_state] += job.journal_state_bytes
     for number, segment in runtime.table.by_number.items():
         _compare(name, f"jobs in its journal's segment {number}", whole[number], segment.jobs)
         _compare(name, f"changes of jobs in its journal's segment {number}", changes[number], segment.states)
+        _compare(name, f"bytes of jobs in its journal's segment {number}", whole_bytes[number], segment.job_bytes)
+        _compare(name, f"bytes of changes in its journal's segment {number}", changed_bytes[number], segment.state_bytes)
 
 
 def describe_holders(cluster: Cluster, entry: Entry) -> list[str]:

@@ -1,7 +1,7 @@
 # The C side of the journal's records; other compiled modules cimport it from here.
 
 cimport cython
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 cpdef void append_record(bytearray buffer, long long base, int kind, bytes payload) except *
 cpdef void append_pass(
@@ -27,8 +27,9 @@ cdef int write_job(
     long long due_wall_ms, long long order_ns, object owners, object confirmed, long long ctime_ns,
     long long expires_wall_ms, long long retry_s, long long delay_s, long long ttl_s, int repl, bytes queue, bytes body
 ) except -1
-cdef int write_forgotten(bytearray buffer, int64_t base, const char* job_id, long long segment) except -1
 cpdef void reseal(bytearray buffer, long long base) except *
+cpdef void empty(bytearray buffer) except *
+cdef uint32_t checksum_of(const uint8_t* p, Py_ssize_t count, int64_t place) except? 0
 
 
 @cython.final

@@ -2,29 +2,14 @@
 
 cimport cython
 from cpython.buffer cimport PyBUF_READ
-from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.long cimport PyLong_AsLongAndOverflow
 from cpython.memoryview cimport PyMemoryView_FromMemory
-from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from crc32c import crc32c
 
-cdef extern from *:
-    """
-    #define room_in(array) \\
-        (((PyByteArrayObject*)(array))->ob_exports == 0 \\
-            ? ((PyByteArrayObject*)(array))->ob_bytes + ((PyByteArrayObject*)(array))->ob_alloc \\
-                - ((PyByteArrayObject*)(array))->ob_start - 1 : -1)
-    static inline void set_length(PyObject* array, Py_ssize_t length) {
-        Py_SET_SIZE(array, length);
-        ((PyByteArrayObject*)array)->ob_start[length] = 0;
-    }
-    """
-    Py_ssize_t room_in(PyObject* array) noexcept
-    void set_length(PyObject* array, Py_ssize_t length) noexcept
+include "journal_memory.pxi"
 
 cdef extern from *:
     """
@@ -72,14 +57,13 @@ cdef enum:
     _FORGOTTEN = 5
     _ID = 40
     _FRAME = 8
-    # Where payloads begin, and the fixed parts of payloads.
-    _PAYLOAD = 9
+    # The fixed parts of payloads.
     _PASS_BYTES = 28
     _START_BYTES = 12
     _STATE_BYTES = 71
     _JOB_BYTES = 109
     _FORGOTTEN_BYTES = 44
-    _SPARE = 256
+    _KEPT_BYTES_MAX = 1 << 18
 
 cdef int64_t _RECORD_BYTES_MAX = _format.RECORD_BYTES_MAX
 cdef bytes _PASS_MAGIC = _format.PASS_MAGIC
@@ -91,50 +75,10 @@ assert (_PASS_BYTES, _START_BYTES, _STATE_BYTES, _JOB_BYTES, _FORGOTTEN_BYTES) =
 )
 
 
-cdef inline void put16(uint8_t* p, uint16_t value) noexcept:
-    p[0] = <uint8_t>value
-    p[1] = <uint8_t>(value >> 8)
-
-
-cdef inline void put32(uint8_t* p, uint32_t value) noexcept:
-    put16(p, <uint16_t>value)
-    put16(p + 2, <uint16_t>(value >> 16))
-
-
-cdef inline void put64(uint8_t* p, uint64_t value) noexcept:
-    put32(p, <uint32_t>value)
-    put32(p + 4, <uint32_t>(value >> 32))
-
-
-cdef inline uint16_t get16(const uint8_t* p) noexcept:
-    return <uint16_t>(p[0] | p[1] << 8)
-
-
-cdef inline uint32_t get32(const uint8_t* p) noexcept:
-    return <uint32_t>get16(p) | <uint32_t>get16(p + 2) << 16
-
-
-cdef inline uint64_t get64(const uint8_t* p) noexcept:
-    return <uint64_t>get32(p) | <uint64_t>get32(p + 4) << 32
-
-
 cdef uint32_t checksum_of(const uint8_t* p, Py_ssize_t count, int64_t place) except? 0:
     if _by_instruction:  # records are short: most of the time would go into the call and the view
         return crc32c_by_instruction(p, count, <uint32_t>place)
     return _crc32c(PyMemoryView_FromMemory(<char*>p, count, PyBUF_READ), place & 0xFFFFFFFF)
-
-
-cdef uint8_t* open_record(bytearray buffer, Py_ssize_t payload, int kind) except NULL:
-    """Make room for a record of so many bytes of payload; return where it begins."""
-    cdef Py_ssize_t at = PyByteArray_GET_SIZE(buffer)
-    cdef Py_ssize_t size = at + _PAYLOAD + payload
-    if size > room_in(<PyObject*>buffer):
-        PyByteArray_Resize(buffer, 2 * size + _SPARE)  # doubled, so that little is copied; by itself it grows by an eighth
-    set_length(<PyObject*>buffer, size)  # a resize would give back what is spare
-    cdef uint8_t* p = <uint8_t*>PyByteArray_AS_STRING(buffer) + at
-    put32(p + 4, <uint32_t>(payload + 1))
-    p[8] = <uint8_t>kind
-    return p
 
 
 cdef int close_record(bytearray buffer, int64_t base, uint8_t* p) except -1:
@@ -283,15 +227,10 @@ cdef int write_job(
 cpdef void append_forgotten(bytearray buffer, long long base, bytes job_id, long long segment) except *:
     """See the plain twin."""
     check_id(job_id)
-    write_forgotten(buffer, base, PyBytes_AS_STRING(job_id), segment)
-
-
-cdef int write_forgotten(bytearray buffer, int64_t base, const char* job_id, long long segment) except -1:
-    """The same with the 40 characters of an id."""
     cdef uint8_t* p = open_record(buffer, _FORGOTTEN_BYTES, _FORGOTTEN)
-    memcpy(p + 9, job_id, _ID)
+    memcpy(p + 9, PyBytes_AS_STRING(job_id), _ID)
     put32(p + 49, <uint32_t>segment)
-    return close_record(buffer, base, p)
+    close_record(buffer, base, p)
 
 
 cpdef void reseal(bytearray buffer, long long base) except *:
@@ -304,6 +243,14 @@ cpdef void reseal(bytearray buffer, long long base) except *:
         length = get32(p + at + 4)
         put32(p + at, checksum_of(p + at + 4, length + 4, base + at))
         at += _FRAME + length
+
+
+cpdef void empty(bytearray buffer) except *:
+    """See the plain twin."""
+    if room_in(<PyObject*>buffer) > _KEPT_BYTES_MAX:
+        PyByteArray_Resize(buffer, 0)
+    elif PyByteArray_GET_SIZE(buffer) > 0:  # an empty one may have no memory
+        set_length(<PyObject*>buffer, 0)
 
 
 @cython.final

@@ -8,9 +8,11 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from disqueue.wire.journal_format import (
+    ENDS,
     FORGOTTEN,
     FRAME_BYTES,
     JOB,
+    JOBS,
     PASS,
     PASS_BYTES,
     PASS_FIELDS,
@@ -19,6 +21,7 @@ from disqueue.wire.journal_format import (
     START_BYTES,
     START_FIELDS,
     STATE,
+    STATES,
     RecordError,
 )
 
@@ -59,7 +62,7 @@ def next_record(data: bytes, start: int, offset: int, salt: int) -> int:
 
     `data` are the bytes of a segment from `offset` on; looks from `start` on.
     """
-    marks = {PASS_MAGIC: (PASS,), b"D-": (JOB, STATE, FORGOTTEN)}
+    marks = {PASS_MAGIC: (PASS,), b"D-": (JOB, STATE, FORGOTTEN, JOBS, STATES, ENDS)}
     found = [len(data)]
     for mark, kinds in marks.items():
         at = data.find(mark, start + FRAME_BYTES + 1)
