@@ -38,15 +38,22 @@ cdef class Recorder(JournalPort):
     cpdef bint pending(self)
     @cython.locals(changed=list, job=Job, records=JobRecords)
     cpdef append_changes(self, bytearray buffer, long long base, long long wall_offset_ms, int jobs_max=*)
-    @cython.locals(flags=int, segment="long long")
-    cdef _append_change(self, JobRecords records, Job job, long long wall_offset_ms)
+    @cython.final
+    @cython.locals(flags=int, segment="unsigned int")
+    cdef int _append_change(self, JobRecords records, Job job, long long wall_offset_ms) except -1
+    @cython.final
     @cython.locals(active=Segment, endings=dict)
-    cdef _account_ending(self, long long segment, long long size)
+    cdef int _account_ending(self, long long segment, long long size) except -1
+    @cython.final
     @cython.locals(active=Segment)
     cdef Segment _segment(self, long long number)
-    cpdef account_job(self, Job job, Segment segment, long long size)
-    cpdef account_state(self, Job job, Segment segment, long long size)
+    @cython.final
+    cdef int _account_job(self, Job job, Segment segment, long long size) except -1
+    @cython.final
+    cdef int _account_state(self, Job job, Segment segment, long long size) except -1
+    @cython.final
     @cython.locals(segment=Segment)
-    cdef _unaccount_state(self, Job job)
+    cdef int _unaccount_state(self, Job job) except -1
+    @cython.final
     @cython.locals(segment=Segment)
-    cpdef unaccount(self, Job job)
+    cdef int _unaccount(self, Job job) except -1

@@ -130,16 +130,17 @@ class Recorder(JournalPort):
         if job.journal_segment < self.first_segment:
             job.journal_segment = 0
             job.journal_state = 0
+        segment = job.journal_segment
         if flags & _GONE:
-            if job.journal_segment:
-                segment = job.journal_segment
-                self.unaccount(job)
+            if segment:
+                self._unaccount(job)
                 self._account_ending(segment, records.ended(job, segment))
-        elif flags & _WHOLE_AGAIN or job.journal_segment == 0:
-            self.unaccount(job)
-            self.account_job(job, self.table.active, records.whole(job, wall_offset_ms))
+        elif segment and not flags & _WHOLE_AGAIN:
+            self._account_state(job, self.table.active, records.changed(job, wall_offset_ms))
         else:
-            self.account_state(job, self.table.active, records.changed(job, wall_offset_ms))
+            if segment:
+                self._unaccount(job)
+            self._account_job(job, self.table.active, records.whole(job, wall_offset_ms))
 
     def _account_ending(self, segment: int, size: int) -> None:
         """The end of a job was written; it is needed as long as the segment of its full record is there."""
@@ -159,14 +160,14 @@ class Recorder(JournalPort):
             self.slots_written = slots
             append_record(buffer, base, NODES, encode_meta(Nodes(slots)))
 
-    def account_job(self, job: Job, segment: Segment, size: int) -> None:
+    def _account_job(self, job: Job, segment: Segment, size: int) -> None:
         """A full record of a job now stands in `segment`, its first or its newest, and takes `size` bytes."""
         segment.jobs += 1
         segment.job_bytes += size
         job.journal_segment = segment.number
         job.journal_bytes = size
 
-    def account_state(self, job: Job, segment: Segment, size: int) -> None:
+    def _account_state(self, job: Job, segment: Segment, size: int) -> None:
         """The newest state record of a job now stands in `segment`."""
         if job.journal_state:
             self._unaccount_state(job)
@@ -202,12 +203,12 @@ class Recorder(JournalPort):
     def _relocate_job(self, job: Job, kind: int, segment: Segment, last: int, size: int) -> None:
         if kind == JOB:
             if job.journal_segment >= last:
-                self.unaccount(job)
-                self.account_job(job, segment, size)
+                self._unaccount(job)
+                self._account_job(job, segment, size)
         elif kind == STATE and (job.journal_segment >= last or job.journal_state >= last):
-            self.account_state(job, segment, size)
+            self._account_state(job, segment, size)
 
-    def unaccount(self, job: Job) -> None:
+    def _unaccount(self, job: Job) -> None:
         """What is written of a job is not needed any more."""
         if job.journal_segment:
             segment = self._segment(job.journal_segment)
