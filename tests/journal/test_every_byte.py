@@ -206,3 +206,32 @@ def assert_accounted(server: Server) -> None:
     job_id = server.add(queue=b"after")
     server.end_pass()
     assert job_id in server.restarted().queued(b"after")
+
+
+@pytest.mark.parametrize("power_lost", [False, True])
+def test_no_flipped_bit_of_the_last_record_hands_an_at_most_once_job_out_again(power_lost: bool) -> None:
+    """It looked like a record that a crash had cut; there the answer of which it tells had not been sent."""
+    server = new_server(policy="always")
+    server.add(retry_s=0)
+    server.run_pass()
+    name = segment_name(server.runtime.table.active.number)
+    before = server.disk.size(name)
+    assert len(server.get()) == 1
+    server.run_pass()
+    after = server.disk.size(name)
+    server.disk.kill()
+    whole, refused = server.disk, 0
+    for bit in range(before * 8, after * 8, 3):
+        server.disk = whole.copy()
+        server.disk.boots += power_lost
+        server.disk.flip_bit(name, bit)
+        try:
+            again = server.successor().start()
+        except JournalError:
+            refused += 1
+            continue
+        assert again.queued() == []
+        assert again.runtime.loaded.withheld == 1
+        (warning,) = [event for event, _ in again.events if "one bit" in event]
+        assert warning.startswith("warning: ")
+    assert refused < (after - before) * 8 / 3

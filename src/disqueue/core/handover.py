@@ -54,7 +54,7 @@ class Handover(Federation):
         self.departures: dict[bytes, Departure] = {}
         """Jobs that others have now, while not all of them know each other."""
         self.left: dict[bytes, int] = {}
-        """Their owners, where one that had failed was not told: it may still ask this node only."""
+        """Their owners, where one that had failed, or is not known yet, was not told: it may still ask this node only."""
 
     def set_leaving(self, leaving: bool) -> None:
         """Begin to leave the cluster, or stay after all."""
@@ -189,7 +189,8 @@ class Handover(Federation):
             return
         del self.departures[job.id]
         if job.state == ACTIVE and departure.kept:  # otherwise something else has happened to it, or it needs a new owner
-            if self.others(job.owners & ~departure.known):
+            counted = self.members.members_mask | self.members.unknown_mask
+            if job.owners & counted & ~departure.known & ~1:
                 self.left.pop(job.id, None)
                 self.left[job.id] = job.owners & ~1
                 if len(self.left) > MAX_LEFT:

@@ -13,7 +13,7 @@ from disqueue.journal.disk import Disk, OsDisk
 from disqueue.journal.errors import JournalError
 from disqueue.journal.image import Image
 from disqueue.journal.manifest import MANIFEST
-from disqueue.journal.recovery import Recovery
+from disqueue.journal.recovery import CHANGED_TEXT, Recovery
 from disqueue.journal.repair import Repair
 from disqueue.journal.segments import SegmentTable
 from disqueue.journal.writer import reason_of
@@ -58,7 +58,8 @@ def look(disk: Disk) -> list[str]:
         lines.append("the journal was switched off at run time" if image.closed.switched_off else "the server was shut down")
     if recovery.cut is not None:
         cut = recovery.cut
-        lines.append(f"{cut.file}: cut at offset {cut.offset}, as by a crash: a start leaves the last {cut.lost_bytes} bytes out")
+        why = CHANGED_TEXT if cut.changed else "as by a crash"
+        lines.append(f"{cut.file}: cut at offset {cut.offset}, {why}: a start leaves the last {cut.lost_bytes} bytes out")
     return lines
 
 

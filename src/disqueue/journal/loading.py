@@ -98,9 +98,11 @@ class Loading:
         closed = self.image.closed
         if closed is not None:
             return not closed.switched_off
+        cut = self.recovery.cut
+        if cut is not None and cut.changed:
+            return False
         if run is None or run.policy == ALWAYS:
             return True
-        cut = self.recovery.cut
         if cut is not None and not cut.torn:
             return False  # no process that is killed leaves that: a record was there, and the disk has lost it
         return run.boot_id != b"" and run.boot_id == self.disk.boot_id()

@@ -32,17 +32,17 @@ from disqueue.wire.journal_format import (
 from disqueue.wire.journal_records import (
     RecordScanner,
 )
-from disqueue.wire.journal_search import (
-    decode_start,
-)
+from disqueue.wire.journal_search import decode_start, is_one_bit_off
 
 CHUNK_BYTES = 1 << 20
+CHANGED_TEXT = "one bit of the journal's last record has changed on the disk, so the record does not count"
 
 
 class Cut(NamedTuple):
     """Where a journal ended inside a record, and what was left out behind that place.
 
     `torn`: a record began there and its end is missing, as when a process is killed while it writes; otherwise there is none.
+    `changed`: the last record is whole but for one bit, which no crash leaves.
     """
 
     file: str
@@ -50,6 +50,7 @@ class Cut(NamedTuple):
     lost_bytes: int
     segments: list[int]
     torn: bool = True
+    changed: bool = False
 
 
 def load_truncated_refused(cut: Cut) -> JournalError:
@@ -280,7 +281,8 @@ class Recovery:
             behind.append(self._behind(number, HEADER_BYTES))
         name = self._path(self.file_of(entry.number))
         judge(fault, name, behind)
-        self.cut = Cut(name, self._offset, lost_bytes, later, torn)
+        changed = not later and is_one_bit_off(behind[0].data, self._offset, behind[0].salt)
+        self.cut = Cut(name, self._offset, lost_bytes, later, torn and not changed, changed)
         self._index = len(self.manifest.segments)
         return True
 

@@ -21,6 +21,7 @@ from disqueue.journal.loading import Loaded, Loading
 from disqueue.journal.manifest import segment_numbers, store_manifest
 from disqueue.journal.port import Executor
 from disqueue.journal.recorder import Recorder
+from disqueue.journal.recovery import CHANGED_TEXT
 from disqueue.journal.reserve import RESERVE
 from disqueue.journal.segments import Segment, SegmentTable
 from disqueue.journal.writer import ALWAYS, EVERYSEC, Writer, reason_of
@@ -225,7 +226,7 @@ class JournalRuntime:
             cut = loaded.cut
             self.log(
                 "warning",
-                "the journal ended inside a record and is cut there",
+                CHANGED_TEXT if cut.changed else "the journal ended inside a record and is cut there",
                 file=cut.file,
                 offset=cut.offset,
                 lost_bytes=cut.lost_bytes,

@@ -28,6 +28,9 @@ from disqueue.wire.journal_format import (
 CHECKSUM_BYTES = 4
 """A record begins with them (see `journal_format`)."""
 
+ONE_BIT_BYTES_MAX = 4096
+"""Longer records are not tried bit by bit: it would take longer than a second in plain Python."""
+
 _FRAME = Struct("<II")
 _PASS = Struct("<" + PASS_FIELDS)
 _START = Struct("<" + START_FIELDS)
@@ -88,6 +91,33 @@ def checksum_of(data: bytes, begin: int, offset: int, salt: int) -> bytes:
     if length > RECORD_BYTES_MAX or end > len(data):
         return b""
     return crc32c(data[begin + CHECKSUM_BYTES : end], (salt + offset + begin) & 0xFFFFFFFF).to_bytes(CHECKSUM_BYTES, "little")
+
+
+def is_one_bit_off(data: bytes, offset: int, salt: int) -> bool:
+    """Tell whether `data`, the end of a segment from `offset` on, is one record that is whole but for a single bit.
+
+    No crash leaves that: a record that was written in part looks like it once in 2^32 for each of its bits.
+    """
+    size = len(data)
+    if not FRAME_BYTES < size <= ONE_BIT_BYTES_MAX:
+        return False
+    start = (salt + offset) & 0xFFFFFFFF
+    checksum, length = _FRAME.unpack_from(data)
+    covered = bytearray(data[CHECKSUM_BYTES:])
+    length_bits = length ^ (size - FRAME_BYTES)
+    if length_bits:
+        covered[:CHECKSUM_BYTES] = (size - FRAME_BYTES).to_bytes(CHECKSUM_BYTES, "little")
+        return bool(length_bits.bit_count() == 1 and crc32c(covered, start) == checksum)
+    if (crc32c(covered, start) ^ checksum).bit_count() == 1:
+        return True
+    for at in range(CHECKSUM_BYTES, len(covered)):
+        byte = covered[at]
+        for bit in range(8):
+            covered[at] = byte ^ 1 << bit
+            if crc32c(covered, start) == checksum:
+                return True
+        covered[at] = byte
+    return False
 
 
 def find_passes(data: bytes, offset: int, salt: int) -> list[PassRecord]:
