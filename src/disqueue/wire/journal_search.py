@@ -11,6 +11,7 @@ from disqueue.wire.journal_format import (
     ENDS,
     FORGOTTEN,
     FRAME_BYTES,
+    GROUP_BYTES_MAX,
     JOB,
     JOBS,
     PASS,
@@ -28,8 +29,8 @@ from disqueue.wire.journal_format import (
 CHECKSUM_BYTES = 4
 """A record begins with them (see `journal_format`)."""
 
-ONE_BIT_BYTES_MAX = 4096
-"""Longer records are not tried bit by bit: it would take longer than a second in plain Python."""
+ONE_BIT_BYTES_MAX = FRAME_BYTES + 1 + GROUP_BYTES_MAX + 1024
+"""Longer records are not tried bit by bit: each bit takes a look at the whole record. All are shorter but those of large jobs."""
 
 _FRAME = Struct("<II")
 _PASS = Struct("<" + PASS_FIELDS)
