@@ -8,15 +8,16 @@ from disqueue.core.peer cimport Peer
 from disqueue.core.queue cimport Queue
 from disqueue.core.settings cimport Settings
 
-cdef int DELETE, HANDOFF, RECEIVED, STORED
+cdef int STALL_MS, LINKS_WAIT_MS, DELETE, HANDOFF, RECEIVED, STORED
 
 cdef class Node(Handover):
     cdef public long long dropped_once
 
     @cython.locals(members=Membership)
     cpdef begin_pass(self, long long now_ms, long long wall_ms)
-    @cython.locals(members=Membership)
+    @cython.locals(members=Membership, wake_ms="long long")
     cpdef advance(self)
+    cdef _has_stalled(self, long long late_ms)
     @cython.locals(deadline_ms="long long", wake_ms="long long")
     cpdef long long next_deadline_ms(self)
     cpdef end_pass(self)

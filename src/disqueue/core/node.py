@@ -18,6 +18,7 @@ from disqueue.core.job import ACKED, ACTIVE, DELETED, DELIVERED, PLACEHOLDER, QU
 from disqueue.core.membership import Membership
 from disqueue.core.membership_ports import MembershipEvents, MembershipSettings
 from disqueue.core.queue import PAUSED_OUT, Queue
+from disqueue.core.scheduler import LINKS_WAIT_MS
 from disqueue.core.settings import Settings
 from disqueue.core.timers import Timed
 from disqueue.wire import job_records as wire
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from disqueue.core.peer import Peer
 
 Handler = Callable[["Node", "Peer", bytes, int], None]
+
+STALL_MS = 1000
+"""A pass that begins so long after it was wanted: this process, or its machine, was stopped. Others know by then."""
 
 
 class Node(Handover):
@@ -60,8 +64,18 @@ class Node(Handover):
 
     def advance(self) -> None:
         """Fire what is due."""
+        wake_ms: int = self.members.wake_ms
+        if 0 <= wake_ms < self.now_ms - STALL_MS:
+            self._has_stalled(self.now_ms - wake_ms)
         self.members.advance()
         Handover.advance(self)
+
+    def _has_stalled(self, late_ms: int) -> None:
+        """This process was stopped, swapped out, or its machine was: others may have taken its jobs over meanwhile."""
+        self.stalled_until_ms = self.now_ms + LINKS_WAIT_MS
+        self.log(
+            "warning", "this node stood still: its jobs that others may have taken over are asked about", milliseconds=late_ms
+        )
 
     def next_deadline_ms(self) -> int:
         """Return the monotonic time at which `advance` has something to do, or -1."""

@@ -23,6 +23,7 @@ cdef class Registry:
     cdef public JournalPort journal
     cdef public long long now_ms
     cdef public long long wall_ms
+    cdef public long long stalled_until_ms
     cdef public long long grace_ms
     cdef public long long last_ctime_ns
     cdef public JobTable jobs

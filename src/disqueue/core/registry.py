@@ -55,6 +55,8 @@ class Registry:
         self.journal: JournalPort | None = None
         self.now_ms = 0
         self.wall_ms = 0
+        self.stalled_until_ms = 0
+        """After this process stood still: until then the links to other nodes may not be back."""
         self.grace_ms = 0
         """Timers fire this much after their deadline: 1 where the clock is cut to whole milliseconds, so that none is early."""
         self.last_ctime_ns = 0

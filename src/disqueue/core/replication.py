@@ -410,9 +410,6 @@ class Replication(Peers):
         self.stand_back(job, delay_ms + job.retry_s * 1000)
         self.depart(job)
 
-    def stand_back(self, job: Job, wait_ms: int) -> None:
-        """Let another owner be first to queue the job; a higher layer knows how."""
-
     def depart(self, job: Job) -> None:
         """Forget the job as soon as its owners know each other; a higher layer sees to it."""
 

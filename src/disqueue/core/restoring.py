@@ -21,10 +21,7 @@ from disqueue.core.job import (
 from disqueue.core.node import Node
 from disqueue.core.offers import FORGOTTEN_OFFER
 from disqueue.core.replication import TAKEOVER_JITTER_MS
-from disqueue.core.scheduler import ASK_AHEAD_MS
-
-LINKS_WAIT_MS = 1000
-"""What other nodes have to be told or asked waits until the links to them have had time to come up."""
+from disqueue.core.scheduler import ASK_AHEAD_MS, LINKS_WAIT_MS
 
 
 def slot_ids(node: Node) -> list[bytes]:

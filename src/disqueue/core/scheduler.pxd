@@ -21,6 +21,9 @@ cdef class Scheduler(Registry):
     @cython.locals(copying=Copying)
     cpdef job_due(self, Job job)
     cdef _due(self, Job job)
+    @cython.locals(due_ms="long long")
+    cdef bint _may_be_taken_over(self, Job job) except -1
+    cdef _ask_first(self, Job job)
     cdef bint _must_ask(self, Job job) except -1
     cpdef add_timed_out(self, Job job)
     cpdef copy_step(self, Job job)

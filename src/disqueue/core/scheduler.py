@@ -47,6 +47,8 @@ _HELD_ASK_MS = HELD_ASK_MS
 ASK_AHEAD_MS = 500
 """The other owners are asked this long before a job is queued again."""
 _ASK_AHEAD_MS = ASK_AHEAD_MS
+LINKS_WAIT_MS = 1000
+"""What other nodes have to be told or asked after this node was away waits until the links to them have had time to come up."""
 LOOKED_AT = 1000
 """While the journal fails so many at-most-once jobs at the head of a queue are passed over: more would hold up the loop."""
 IDLE_PRESSED_MS = (0, 10_000, 2_000)
@@ -107,7 +109,9 @@ class Scheduler(Registry):
             self.arm(job)
 
     def _due(self, job: Job) -> None:
-        if job.state != ACTIVE:
+        if self.stalled_until_ms > self.now_ms and self._may_be_taken_over(job):
+            self._ask_first(job)
+        elif job.state != ACTIVE:
             if job.due_ms <= self.now_ms:
                 self.renew(job)
         elif job.due_ms <= self.now_ms and job.flags & CONTESTED:
@@ -119,6 +123,29 @@ class Scheduler(Registry):
         elif self._must_ask(job) and job.due_ms - _ASK_AHEAD_MS <= self.now_ms:
             job.flags |= ASKED
             self.ask_owners(job)
+
+    def _may_be_taken_over(self, job: Job) -> bool:
+        """Tell whether another owner may have queued the job while this process stood still, or will before it can be asked."""
+        if job.owners == 1 or job.retry_s == 0:
+            return False
+        due_ms = job.due_ms
+        if job.state == QUEUED:
+            return due_ms + _ASK_AHEAD_MS <= self.now_ms
+        if job.flags & DELAYED:
+            due_ms += job.retry_s * 1000
+        return job.state == ACTIVE and due_ms <= self.stalled_until_ms + _ASK_AHEAD_MS
+
+    def _ask_first(self, job: Job) -> None:
+        """Let the job be queued only when its other owners have been asked, and none of them has it."""
+        if job.state == QUEUED:
+            self.dequeue(job)
+        elif job.flags & DELAYED:
+            self.clear_delayed(job)
+        job.flags |= ONCE_QUEUED
+        self.stand_back(job, self.stalled_until_ms - self.now_ms)
+
+    def stand_back(self, job: Job, wait_ms: int) -> None:
+        """Let another owner be first to queue the job; a higher layer knows how."""
 
     def _must_ask(self, job: Job) -> bool:
         """Tell whether the other owners are to be asked before the job is queued again."""

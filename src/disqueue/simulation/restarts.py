@@ -20,8 +20,7 @@ from disqueue.core.job import (
     Job,
 )
 from disqueue.core.replication import TAKEOVER_JITTER_MS
-from disqueue.core.restoring import LINKS_WAIT_MS
-from disqueue.core.scheduler import ASK_AHEAD_MS
+from disqueue.core.scheduler import ASK_AHEAD_MS, LINKS_WAIT_MS
 from disqueue.simulation.ledger import NEVER_MS, OK, Entry, Ledger, Violation
 
 if TYPE_CHECKING:
