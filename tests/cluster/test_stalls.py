@@ -45,6 +45,19 @@ def test_what_nobody_has_is_delivered_all_the_same(delay_s: int) -> None:
     assert nodes[0].get("q", timeout_ms=3000) == [job_id]
 
 
+def test_nodes_that_are_always_slow_deliver_all_the_same() -> None:
+    nodes = Nodes(2)
+    job_id = nodes[0].add("q", "RETRY", RETRY_S, "REPLICATE", 2, timeout_ms=1000)
+    assert nodes[0].get("q") == [job_id]
+    for one in nodes:
+        assert one.machine.process is not None
+        one.machine.process.pass_delay_ms = 2500
+    callers = [one.caller() for one in nodes]
+    for caller in callers:
+        caller.send("GETJOB", "TIMEOUT", 60_000, "FROM", "q")
+    nodes.until(lambda: any(caller.replies for caller in callers), 30_000)
+
+
 def test_a_job_that_has_one_owner_does_not_wait() -> None:
     nodes = Nodes(2)
     job_id = nodes[0].add("q", "RETRY", RETRY_S, "REPLICATE", 1, timeout_ms=1000)

@@ -8,7 +8,7 @@ from disqueue.core.peer cimport Peer
 from disqueue.core.queue cimport Queue
 from disqueue.core.settings cimport Settings
 
-cdef int STALL_MS, LINKS_WAIT_MS, DELETE, HANDOFF, RECEIVED, STORED
+cdef int STALL_MS, STALLS_APART_MS, LINKS_WAIT_MS, DELETE, HANDOFF, RECEIVED, STORED
 
 cdef class Node(Handover):
     cdef public long long dropped_once

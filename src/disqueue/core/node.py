@@ -32,6 +32,8 @@ Handler = Callable[["Node", "Peer", bytes, int], None]
 
 STALL_MS = 1000
 """A pass that begins so long after it was wanted: this process, or its machine, was stopped. Others know by then."""
+STALLS_APART_MS = 10_000
+"""A node whose passes are always that slow must not hold its jobs back again and again."""
 
 
 class Node(Handover):
@@ -65,7 +67,7 @@ class Node(Handover):
     def advance(self) -> None:
         """Fire what is due."""
         wake_ms: int = self.members.wake_ms
-        if 0 <= wake_ms < self.now_ms - STALL_MS:
+        if 0 <= wake_ms < self.now_ms - STALL_MS and self.now_ms - self.stalled_until_ms >= STALLS_APART_MS:
             self._has_stalled(self.now_ms - wake_ms)
         self.members.advance()
         Handover.advance(self)

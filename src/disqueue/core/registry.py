@@ -55,7 +55,7 @@ class Registry:
         self.journal: JournalPort | None = None
         self.now_ms = 0
         self.wall_ms = 0
-        self.stalled_until_ms = 0
+        self.stalled_until_ms = -1_000_000
         """After this process stood still: until then the links to other nodes may not be back."""
         self.grace_ms = 0
         """Timers fire this much after their deadline: 1 where the clock is cut to whole milliseconds, so that none is early."""
