@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Protocol
 
+from disqueue.journal.appending import append_all
+
 
 class DiskFile(Protocol):
     """A file that is only appended to."""
@@ -73,11 +75,7 @@ class OsFile:
         self._descriptor = os.open(path, flags | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o640)
 
     def write(self, data: bytes | bytearray) -> None:
-        written = os.write(self._descriptor, data)
-        if written < len(data):
-            view = memoryview(data)[written:]
-            while view:
-                view = view[os.write(self._descriptor, view) :]
+        append_all(self._descriptor, data)
 
     def sync(self) -> None:
         os.fdatasync(self._descriptor)

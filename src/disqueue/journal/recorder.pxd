@@ -3,6 +3,7 @@
 cimport cython
 from disqueue.core.job cimport Job
 from disqueue.core.journal_port cimport JournalPort
+from disqueue.core.membership cimport Membership
 from disqueue.core.node cimport Node
 from disqueue.core.queue cimport Queue
 from disqueue.journal.job_records cimport JobRecords
@@ -57,3 +58,6 @@ cdef class Recorder(JournalPort):
     @cython.final
     @cython.locals(segment=Segment)
     cdef int _unaccount(self, Job job) except -1
+    @cython.final
+    @cython.locals(written=list, members=Membership)
+    cdef _append_slots(self, bytearray buffer, long long base)

@@ -154,11 +154,12 @@ class Recorder(JournalPort):
         return active if active.number == number else self.table.by_number[number]
 
     def _append_slots(self, buffer: bytearray, base: int) -> None:
-        """Say which nodes the slots stand for, before a set of nodes is written that needs it."""
-        slots = slot_ids(self.node)
-        if slots != self.slots_written:
-            self.slots_written = slots
-            append_record(buffer, base, NODES, encode_meta(Nodes(slots)))
+        """Say which nodes the slots stand for, before a set of nodes is written that needs it. Slots are only added."""
+        written = self.slots_written
+        members = self.node.members
+        if len(members.by_slot) != len(written) or members.me.node_id != written[0]:
+            self.slots_written = slot_ids(self.node)
+            append_record(buffer, base, NODES, encode_meta(Nodes(self.slots_written)))
 
     def _account_job(self, job: Job, segment: Segment, size: int) -> None:
         """A full record of a job now stands in `segment`, its first or its newest, and takes `size` bytes."""

@@ -8,7 +8,7 @@ from disqueue.journal.recorder cimport Recorder
 from disqueue.journal.reserve cimport Reserve
 from disqueue.journal.segments cimport Segment, SegmentTable
 from disqueue.journal.writer cimport Writer
-from disqueue.wire.journal_records cimport append_pass, append_record, append_start, empty
+from disqueue.wire.journal_records cimport append_pass, append_record, append_start
 
 cdef int _CATCH_UP_JOBS, _CLOCK_STEP_MS
 
@@ -36,7 +36,6 @@ cdef class JournalRuntime:
     cdef bint _tell_run
     cdef bint _locked
     cdef bytearray _first
-    cdef bytearray _scratch
     cdef JournalPort _port
 
     @cython.locals(writer=Writer)

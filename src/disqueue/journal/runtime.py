@@ -34,7 +34,6 @@ from disqueue.wire.journal_records import (
     append_pass,
     append_record,
     append_start,
-    empty,
 )
 
 SEGMENT_BYTES = 32 << 20
@@ -127,8 +126,6 @@ class JournalRuntime:
         self._tell_run = False
         self._locked = False
         self._first = bytearray()
-        self._scratch = bytearray()
-        """Where a pass is encoded; its memory is used again and again."""
         self.on_error: Callable[[str], None] = ignore_error
         self.port_of: Callable[[Recorder], JournalPort] = itself
         """What the node gets as its journal: the recorder, or something that listens in."""
@@ -379,16 +376,18 @@ class JournalRuntime:
     def _write(self, now_ms: int, wall_ms: int) -> None:
         writer = self.writer
         recorder = self.recorder
-        empty(self._scratch)
-        chunk = self._first or writer.switch() or self._scratch
+        chunk = self._first or writer.switch()
         place = writer.place()
-        started = bool(chunk)
-        if started:
+        started = chunk is not None
+        if chunk is not None:
             self._append_prologue(chunk, place)
-        elif not (recorder.pending() or self._tell_run):
+        elif recorder.pending() or self._tell_run:
+            chunk = writer.take_buffer()
+        else:
             self._catching_up = False
             return
-        append_pass(chunk, place, wall_ms, *writer.synced)
+        segment, offset = writer.synced
+        append_pass(chunk, place, wall_ms, segment, offset)
         marked = len(chunk)
         if self._tell_run:
             self._append_run(chunk, place)
@@ -396,7 +395,7 @@ class JournalRuntime:
         self._catching_up = recorder.pending()
         if started or len(chunk) > marked:
             self._first = bytearray()
-            writer.append(chunk[:], now_ms)
+            writer.append(chunk, now_ms)
 
     def _append_prologue(self, chunk: bytearray, place: int) -> None:
         self._append_run(chunk, place)

@@ -3,6 +3,7 @@
 cimport cython
 from disqueue.journal.reserve cimport Reserve
 from disqueue.journal.segments cimport Segment, SegmentTable
+from disqueue.wire.journal_records cimport append_start, empty, reseal
 
 cdef int _SYNC_MS
 cdef long long _UNSYNCED_BYTES_MAX, _UNSYNCED_BYTES_SOON
@@ -37,9 +38,15 @@ cdef class Writer:
     cdef public long long now_ms
     cdef public long long wall_ms
     cdef public long long synced_chunks
+    cdef public list spare
+    cdef public long long spare_bytes
 
     @cython.locals(active=Segment)
     cpdef long long place(self) except -1
+    @cython.locals(buffer=bytearray)
+    cpdef bytearray take_buffer(self)
+    @cython.final
+    cdef _give_buffer(self, bytearray buffer)
     @cython.locals(active=Segment)
     cpdef append(self, bytearray chunk, long long now_ms)
     cpdef tick(self, long long now_ms)

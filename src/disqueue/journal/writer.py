@@ -26,6 +26,7 @@ from disqueue.wire.journal_format import (
 )
 from disqueue.wire.journal_records import (
     append_start,
+    empty,
     reseal,
 )
 
@@ -81,6 +82,9 @@ class Writer:
         self.on_trouble: Callable[[str], None] | None = None
         self.now_ms = 0
         self.wall_ms = 0
+        self.spare: list[bytearray] = []
+        """Buffers of chunks that are on the disk: each second's are written over the last one's, instead of in fresh memory."""
+        self.spare_bytes = 0
         self.synced_chunks = 0
         """How many chunks have left `unsynced` since the start."""
 
@@ -97,6 +101,21 @@ class Writer:
         """Return where the next records will stand: the `base` for encoding them."""
         active = self.table.active
         return active.salt + active.size
+
+    def take_buffer(self) -> bytearray:
+        """Return an empty buffer for the records of a pass."""
+        if not self.spare:
+            return bytearray()
+        buffer = self.spare.pop()
+        self.spare_bytes -= len(buffer)
+        empty(buffer)
+        return buffer
+
+    def _give_buffer(self, buffer: bytearray) -> None:
+        """Nobody needs what is in it any more."""
+        if self.spare_bytes + len(buffer) <= _UNSYNCED_BYTES_SOON:
+            self.spare_bytes += len(buffer)
+            self.spare.append(buffer)
 
     def append(self, chunk: bytearray, now_ms: int) -> None:
         """Take in the records of a pass, write them, and see to it that they are forced to the disk."""
@@ -243,8 +262,10 @@ class Writer:
 
     def _synced_up_to(self, position: tuple[int, int], chunks: int) -> None:
         while self.synced_chunks < chunks:
-            self.unsynced_bytes -= len(self.unsynced.popleft())
+            chunk = self.unsynced.popleft()
+            self.unsynced_bytes -= len(chunk)
             self.synced_chunks += 1
+            self._give_buffer(chunk)
         self.synced = position
         for number in [number for number in self.files if number < position[0]]:
             self.files.pop(number).close()

@@ -69,7 +69,7 @@ class ServerJournal:
         self.runtime = JournalRuntime(self.settings, OsDisk(directory), self.executor, shell.node, logs.log_event)
         self.runtime.on_error = self._error_changed
         self._loaded = False
-        shell.broker.journal = self.runtime
+        shell.broker.journal = shell.runtime = self.runtime
         self._follow_configuration()
 
     def _begin_event(self) -> None:
@@ -182,16 +182,7 @@ class ServerJournal:
             except ConfigError as error:
                 logs.log_event("warning", "aof-enqueue-jobs-once stays yes in the configuration file", why=str(error))
 
-    # -- passes and the end
-
-    def end_pass(self) -> bool:
-        """Write what the pass changed; False: its replies must not be sent."""
-        node = self.shell.node
-        return self.runtime.end_pass(node.now_ms, node.wall_ms)
-
-    def next_deadline_ms(self) -> int:
-        """Return when a pass is needed for the journal, or -1."""
-        return self.runtime.next_deadline_ms()
+    # -- the end
 
     def save_for_shutdown(self) -> str:
         """`SHUTDOWN REWRITE-AOF`: have all jobs on disk although the journal is off; return why that failed, or ""."""

@@ -3,6 +3,7 @@ cimport cython
 from disqueue.commands.dispatch cimport Dispatcher
 from disqueue.commands.statistics cimport Statistics
 from disqueue.core.node cimport Node
+from disqueue.journal.runtime cimport JournalRuntime
 from disqueue.commands.clock cimport SystemClock
 
 
@@ -24,6 +25,7 @@ cdef class Passes:
     cdef public SystemClock clock
     cdef public object loop
     cdef public object journal
+    cdef public JournalRuntime runtime
     cdef public list end_of_pass
     cdef public list end_with_peers
     cdef public list end_once

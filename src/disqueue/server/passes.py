@@ -10,6 +10,7 @@ from disqueue.commands.clock import SystemClock
 from disqueue.commands.dispatch import Dispatcher
 from disqueue.commands.statistics import SAMPLE_MS, Statistics
 from disqueue.core.node import Node
+from disqueue.journal.runtime import JournalRuntime
 from disqueue.server import logs
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Passes:
         self.loop: asyncio.AbstractEventLoop
         self.bound_end_pass = self.end_pass  # made once, not in each pass
         self.journal: ServerJournal | None = None
+        self.runtime: JournalRuntime | None = None
+        """What of the journal takes part in each pass."""
         self.end_of_pass: list[Callable[[], None]] = []
         """Called after the journal is written and before clients get their replies."""
         self.end_with_peers: list[Callable[[], None]] = []
@@ -196,7 +199,7 @@ class Passes:
     def _write_journal(self) -> None:
         """Let nothing leave the process that the journal does not hold."""
         try:
-            written = self.journal is None or self.journal.end_pass()
+            written = self.runtime is None or self.runtime.end_pass(self.node.now_ms, self.node.wall_ms)
         except Exception as error:
             logs.log_event("warning", "the journal failed inside the server", exception=error)
             written = False
@@ -220,17 +223,20 @@ class Passes:
     # -- sleeping
 
     def other_deadline_ms(self) -> int:
-        """Return when the shell wants to be woken besides the node, or -1. Asked while there is a journal, or `watched`."""
+        """Return when the shell wants to be woken besides the node and the journal, or -1. Asked while `watched`."""
         return -1
 
     def _arm(self) -> None:
         """Sleep until the next deadline; a timer that fires a little early costs less than moving it each time."""
         deadline_ms = self.node.next_deadline_ms()
-        other_ms = -1
-        if self.watched or self.journal is not None:
+        if self.runtime is not None:
+            other_ms = self.runtime.next_deadline_ms()
+            if deadline_ms < 0 or 0 <= other_ms < deadline_ms:
+                deadline_ms = other_ms
+        if self.watched:
             other_ms = self.other_deadline_ms()
-        if deadline_ms < 0 or 0 <= other_ms < deadline_ms:
-            deadline_ms = other_ms
+            if deadline_ms < 0 or 0 <= other_ms < deadline_ms:
+                deadline_ms = other_ms
         if deadline_ms < 0:
             return
         if self.timer is not None:

@@ -181,10 +181,8 @@ class Shell(Passes):
         self.watched = self.paused or self.idle.timeout_ms > 0
 
     def other_deadline_ms(self) -> int:
-        """Return when idle clients, a pause or the journal want to be looked at, or -1."""
-        deadline_ms = self.journal.next_deadline_ms() if self.journal is not None else -1
-        if self.idle.timeout_ms and 0 <= (idle_ms := self.idle.next_ms()) < (deadline_ms if deadline_ms >= 0 else idle_ms + 1):
-            deadline_ms = idle_ms
+        """Return when idle clients or a pause want to be looked at, or -1."""
+        deadline_ms = self.idle.next_ms() if self.idle.timeout_ms else -1
         if self.paused and (deadline_ms < 0 or self.paused_until_ms < deadline_ms):
             deadline_ms = self.paused_until_ms
         return deadline_ms

@@ -197,7 +197,7 @@ def fill_frame(buffer: bytearray, base: int, at: int) -> None:
 
 
 def empty(buffer: bytearray) -> None:
-    """Empty a buffer that is filled again soon. The compiled twin keeps its memory, up to a quarter of a megabyte."""
+    """Empty a buffer that is filled again. The compiled twin keeps its memory, unless most of that was not used."""
     buffer.clear()
 
 

@@ -63,7 +63,6 @@ cdef enum:
     _STATE_BYTES = 71
     _JOB_BYTES = 109
     _FORGOTTEN_BYTES = 44
-    _KEPT_BYTES_MAX = 1 << 18
 
 cdef int64_t _RECORD_BYTES_MAX = _format.RECORD_BYTES_MAX
 cdef bytes _PASS_MAGIC = _format.PASS_MAGIC
@@ -247,9 +246,10 @@ cpdef void reseal(bytearray buffer, long long base) except *:
 
 cpdef void empty(bytearray buffer) except *:
     """See the plain twin."""
-    if room_in(<PyObject*>buffer) > _KEPT_BYTES_MAX:
+    cdef Py_ssize_t size = PyByteArray_GET_SIZE(buffer)
+    if room_in(<PyObject*>buffer) > 4 * size + _SPARE:
         PyByteArray_Resize(buffer, 0)
-    elif PyByteArray_GET_SIZE(buffer) > 0:  # an empty one may have no memory
+    elif size > 0:  # an empty one may have no memory
         set_length(<PyObject*>buffer, 0)
 
 

@@ -1,0 +1,1 @@
+cpdef int append_all(long long descriptor, data) except -1
