@@ -23,7 +23,7 @@ from disqueue import build_info
 
 HERE = Path(__file__).parent
 LIMITS = HERE / "limits.json"
-WORKLOADS = {"pipelined": 2000, "replicated": 1000}
+WORKLOADS = {"pipelined": 2000, "journaled": 2000, "replicated": 1000}
 CALIBRATION_ROUNDS = 2000
 TOLERANCE = {"instructions": 1.5, "cpu": 2.0}
 CPU_RUNS = 5

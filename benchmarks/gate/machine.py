@@ -17,6 +17,8 @@ from disqueue.core.membership import Membership
 from disqueue.core.membership_ports import MembershipSettings
 from disqueue.core.node import Node
 from disqueue.core.settings import Settings
+from disqueue.journal.disk import OsDisk
+from disqueue.journal.runtime import JournalRuntime, JournalSettings
 from disqueue.server.connection import Connection
 from disqueue.server.shell import Shell
 
@@ -145,6 +147,17 @@ class BusTransport:
         return 0
 
 
+class AtOnce:
+    """Does background work of a journal at once."""
+
+    def submit(self, task: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        task()
+        done(None)
+
+    def wait(self) -> None:
+        """Nothing is ever left."""
+
+
 class Machine:
     """One server: `shell` and `node`, and a bus to the others of `cluster`."""
 
@@ -166,6 +179,11 @@ class Machine:
         self.bus = Bus(members, self, BusSettings(), self.node.receive)
         self.shell.end_with_peers.append(self.bus.flush)
         cluster.append(self)
+
+    def keep_journal(self, folder: str) -> None:
+        """Write a journal from now on."""
+        self.shell.runtime = JournalRuntime(JournalSettings(), OsDisk(folder), AtOnce(), self.node)
+        self.shell.runtime.start()
 
     # -- the network port of the bus
 

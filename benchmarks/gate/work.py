@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,6 +51,15 @@ def pipelined(jobs: int) -> None:
     Cycle(machines, client, client, 1).run(jobs, PIPELINE)
 
 
+def journaled(jobs: int) -> None:
+    """The same with a journal that is forced to the disk each second."""
+    (machine,) = machines = make_cluster(1)
+    with tempfile.TemporaryDirectory() as folder:
+        machine.keep_journal(folder)
+        client = Client(machine)
+        Cycle(machines, client, client, 1).run(jobs, PIPELINE)
+
+
 def single(jobs: int) -> None:
     """One server, each request in a pass of its own."""
     (machine,) = machines = make_cluster(1)
@@ -80,7 +90,7 @@ def calibration(rounds: int) -> None:
 
 
 WORKLOADS: dict[str, Callable[[int], None]] = {
-    work.__name__: work for work in (calibration, pipelined, single, replicated, federated)
+    work.__name__: work for work in (calibration, pipelined, journaled, single, replicated, federated)
 }
 
 if __name__ == "__main__":
