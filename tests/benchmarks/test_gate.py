@@ -35,7 +35,8 @@ def test_a_workload_without_a_limit_passes(gate: ModuleType) -> None:
 
 def test_a_cost_is_in_rounds_of_the_calibration_and_without_the_start(gate: ModuleType) -> None:
     a_job = {"calibration": 10.0, "pipelined": 20.0, "journaled": 30.0, "replicated": 50.0}
-    assert gate.measure(lambda name, jobs: 1000.0 + a_job[name] * jobs, 1, 1) == {
+    measured = gate.measure(lambda name, jobs: 1000.0 + a_job[name] * jobs, 1, 1)
+    assert measured == {
         "pipelined": 2.0,
         "journaled": 3.0,
         "replicated": 5.0,
