@@ -50,6 +50,17 @@ def test_the_default_follows_what_can_be_reached() -> None:
     assert a.show(a.add("q", timeout_ms=700))["repl"] == 1
 
 
+def test_the_producer_is_told_why_others_keep_no_copy() -> None:
+    nodes = Nodes(2)
+    assert nodes[1].ask("CONFIG", "SET", "max-job-size", 10) == b"OK"
+    reply = nodes[0].ask("ADDJOB", "q", "x" * 11, 200, "REPLICATE", 2)
+    assert reply.endswith(", since others refuse a copy: it is larger than their max-job-size or max-queue-name-bytes allows")
+    nodes[1].add("q", "REPLICATE", 1)
+    assert nodes[1].ask("CONFIG", "SET", "maxmemory", 1) == b"OK"
+    assert "short of memory" in nodes[0].ask("ADDJOB", "q", "x", 200, "REPLICATE", 2)
+    assert nodes.registered() == [0, 1]
+
+
 def test_too_many_copies_are_refused_at_once_and_leave_nothing() -> None:
     nodes = Nodes(2)
     start_ms = nodes.world.now_ms

@@ -26,6 +26,8 @@ class Copying(Answer):
         self.told = 0
         """Mask of the owners that stood in the first copies that went out."""
         self.refused = 0
+        self.reason = 0
+        """Why a node refused last."""
         self.repeated = 0
         """Mask of the nodes that were asked again before they had answered: one more answer will come from each."""
         self.paused = False

@@ -50,6 +50,11 @@ if TYPE_CHECKING:
 NOREPL_TEXT = b"NOREPL Not enough reachable nodes for the requested replication level"
 NOREPL_SINCE = NOREPL_TEXT + b", since I'm unable to hold a copy of the message for the following reason: "
 NOREPL_TIMEOUT = b"NOREPL Timeout reached before replicating to the requested number of nodes"
+WHY_REFUSED = {
+    REFUSED_MEMORY: b"they are short of memory, or of space on their disks",
+    REFUSED_LEAVING: b"they are leaving the cluster",
+    REFUSED_SIZE: b"it is larger than their max-job-size or max-queue-name-bytes allows",
+}
 NOREPL_REMOVED = b"NOREPL job removed (expired?) before the requested replication level was achieved"
 MAXLEN_TEXT = b"MAXLEN Queue is already longer than the specified MAXLEN count"
 PAUSED_TEXT = b"PAUSED Queue paused in input, try later"
@@ -304,6 +309,7 @@ class Replication(Peers):
         if reason == REFUSED_PAUSED:
             copying.paused = True
         copying.refused |= bit
+        copying.reason = reason
         if copying.repeated & bit:  # it may have granted the later request: an owner until that is known
             copying.repeated &= ~bit
             return
@@ -442,7 +448,10 @@ class Replication(Peers):
 
     def add_timed_out(self, job: Job) -> None:
         """The producer's timeout has passed."""
-        self.fail_add(job, NOREPL_TIMEOUT)
+        copying = job.waiter
+        assert copying is not None
+        why = WHY_REFUSED.get(copying.reason)
+        self.fail_add(job, NOREPL_TIMEOUT if why is None else NOREPL_TIMEOUT + b", since others refuse a copy: " + why)
 
     def cancel_adds(self, client: Client) -> None:
         """The producer has gone: its jobs that are not copied yet go too."""
