@@ -114,6 +114,25 @@ def test_scan_sees_every_job_that_stays(limit: int, gone: int) -> None:
     assert {job.id for job in table} == set(ids[gone:])
 
 
+@pytest.mark.parametrize("count", [5, 700, 60_000])
+def test_jobs_whose_ids_begin_alike_are_found_and_go(count: int) -> None:
+    """All of them share one part of the table, which is made for a few hundred; in C it compares more of them from 2^16 places on."""
+    table = JobTable()
+    jobs = [new_job(b"D-01234567-AA%022d-05a1" % (number * 7919), None, b"", 1) for number in range(count)]
+    for job in jobs:
+        table.add(job)
+    assert all(table.get(job.id) is job for job in jobs)
+    for job in jobs[::2]:
+        table.remove(job)
+    assert [table.get(job.id) for job in jobs[:1000]] == [job if number % 2 else None for number, job in enumerate(jobs[:1000])]
+    assert all(table.get(job.id) is job for job in jobs[1::2])
+    for job in jobs[1::2]:
+        table.remove(job)
+    assert len(table) == 0
+    with pytest.raises(KeyError):
+        table.remove(jobs[0])
+
+
 def test_scan_order_is_the_order_of_positions() -> None:
     table = JobTable()
     for job_id in make_ids(300):

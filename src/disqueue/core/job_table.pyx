@@ -1,7 +1,8 @@
 # cython: boundscheck=False, wraparound=False
 """All jobs of a node by id, in C: small open hash tables of pointers, one for the first two random characters of the id.
 
-See `job_table.py`, the plain twin, for the order of a scan. A table holds a pointer a job and compares the ids inside the jobs; it
+See `job_table.py`, the plain twin, for the order of a scan. A table holds a pointer a job, and behind all pointers 16 bits of the hash of each
+job's id: a job that is passed by on the way to another one is not looked at, which would be a miss of the cache for each. A table
 doubles at three quarters full and shrinks at an eighth, so that no change moves more than a few hundred pointers.
 """
 
@@ -21,6 +22,7 @@ cdef int _SHARDS = 4096
 cdef int RANDOM_AT = 11
 cdef int CURSOR_SHIFT = 6 * 7
 cdef unsigned int SMALLEST = 8
+cdef unsigned int TAG_MASK = 0xFFFF
 cdef unsigned char ORDER[256]
 for _character in range(256):
     ORDER[_character] = max(BASE64.find(_character), 0)
@@ -41,6 +43,16 @@ cdef unsigned long long position_of(const char* text) noexcept:
 def scan_position(bytes job_id):
     """Return the place of an id in scan order."""
     return position_of(PyBytes_AS_STRING(job_id))
+
+
+cdef inline unsigned short* tags_of(Shard* shard) noexcept:
+    """The low bits of the hashes of the ids, slot by slot; where there is no job they mean nothing."""
+    return <unsigned short*>(shard.slots + shard.mask + 1)
+
+
+cdef inline unsigned int hash_at(Shard* shard, unsigned int index, unsigned int mask) noexcept:
+    """As much of the hash of the id in a slot as this mask needs."""
+    return tags_of(shard)[index] if mask <= TAG_MASK else (<Job>shard.slots[index]).id_hash
 
 
 def _first(entry):
@@ -78,12 +90,14 @@ cdef class JobTable:
             return None
         cdef unsigned int id_hash = hash_of_id(text)
         cdef unsigned int index = id_hash & shard.mask
+        cdef unsigned short* tags = tags_of(shard)
+        cdef unsigned short tag = <unsigned short>id_hash
         cdef PyObject* entry
         while True:
             entry = shard.slots[index]
             if entry == NULL:
                 return None
-            if (<Job>entry).id_hash == id_hash and memcmp((<Job>entry).id_text, text, 40) == 0:
+            if tags[index] == tag and (<Job>entry).id_hash == id_hash and memcmp((<Job>entry).id_text, text, 40) == 0:
                 return <Job>entry
             index = (index + 1) & shard.mask
 
@@ -120,19 +134,18 @@ cdef class JobTable:
         Py_DECREF(job)
 
     cdef int resize(self, Shard* shard, unsigned int capacity) except -1:
-        cdef PyObject** old = shard.slots
-        cdef unsigned int old_capacity = shard.mask + 1
+        cdef Shard old = shard[0]
         cdef unsigned int index
-        cdef PyObject** slots = <PyObject**>PyMem_Calloc(capacity, sizeof(PyObject*))
+        cdef PyObject** slots = <PyObject**>PyMem_Calloc(capacity, sizeof(PyObject*) + sizeof(unsigned short))
         if slots == NULL:
             raise MemoryError()
         shard.slots = slots
         shard.mask = capacity - 1
-        if old != NULL:
-            for index in range(old_capacity):
-                if old[index] != NULL:
-                    put(shard, old[index], (<Job>old[index]).id_hash)
-            PyMem_Free(old)
+        if old.slots != NULL:
+            for index in range(old.mask + 1):
+                if old.slots[index] != NULL:
+                    put(shard, old.slots[index], hash_at(&old, index, shard.mask))
+            PyMem_Free(old.slots)
         return 0
 
     cdef list members(self, int number):
@@ -180,18 +193,21 @@ cdef inline void put(Shard* shard, PyObject* job, unsigned int id_hash) noexcept
     while shard.slots[index] != NULL:
         index = (index + 1) & shard.mask
     shard.slots[index] = job
+    tags_of(shard)[index] = <unsigned short>id_hash
 
 
 cdef void close_gap(Shard* shard, unsigned int gap) noexcept:
     """Empty a slot, and move back what had been pushed past it, so that every job can be reached from its own slot."""
+    cdef unsigned short* tags = tags_of(shard)
     cdef unsigned int index = gap
     cdef unsigned int home
     while True:
         index = (index + 1) & shard.mask
         if shard.slots[index] == NULL:
             break
-        home = (<Job>shard.slots[index]).id_hash & shard.mask
+        home = hash_at(shard, index, shard.mask) & shard.mask
         if ((index - home) & shard.mask) >= ((index - gap) & shard.mask):
             shard.slots[gap] = shard.slots[index]
+            tags[gap] = tags[index]
             gap = index
     shard.slots[gap] = NULL
