@@ -116,7 +116,7 @@ def test_scan_sees_every_job_that_stays(limit: int, gone: int) -> None:
 
 @pytest.mark.parametrize("count", [5, 700, 60_000])
 def test_jobs_whose_ids_begin_alike_are_found_and_go(count: int) -> None:
-    """All of them share one part of the table, which is made for a few hundred; in C it compares more of them from 2^16 places on."""
+    """All share one part of the table, which is made for a few hundred; in C more of a hash counts from 2^16 places on."""
     table = JobTable()
     jobs = [new_job(b"D-01234567-AA%022d-05a1" % (number * 7919), None, b"", 1) for number in range(count)]
     for job in jobs:
