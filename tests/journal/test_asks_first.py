@@ -95,6 +95,19 @@ def test_a_lease_that_runs_on_is_kept() -> None:
     assert kinds(peer) == [wire.HELD]
 
 
+def test_a_lease_that_ends_before_the_owners_can_be_asked_runs_on_until_then() -> None:
+    server = with_a_job()
+    assert server.get() == [UNKNOWN_ID]
+    server.run_pass()
+    again = server.restarted(after_ms=RETRY_MS - 1000)
+    peer = add_peer(again)
+    again.node.receive(peer, [wire.Move([LoneNode().record(UNKNOWN_ID)])])
+    again.run_pass()
+    assert again.queued() == [], "its worker may still be at work"
+    again.idle(passes=10, milliseconds=250)
+    assert again.queued() == [UNKNOWN_ID]
+
+
 def test_a_delayed_job_is_queued_when_its_delay_has_passed_and_nobody_can_have_taken_over() -> None:
     again = with_a_job(delay_s=10).restarted(after_ms=11_000)
     job = again.node.jobs.get(UNKNOWN_ID)

@@ -88,9 +88,14 @@ def _may_be_elsewhere(node: Node, job: Job) -> bool:
 
 
 def _ask_first(node: Node, job: Job) -> None:
-    """Let a job be queued only when its other owners have been asked, and none of them has it."""
+    """Let a job be queued only when its other owners have been asked, and none of them has it.
+
+    A worker whose lease has not ended keeps it until then.
+    """
     job.state = ACTIVE
-    job.flags = (job.flags | ONCE_QUEUED) & ~(ASKED | LEASED | MOVED | CONTESTED | DELAYED)
+    if job.due_ms <= node.now_ms:
+        job.flags &= ~LEASED
+    job.flags = (job.flags | ONCE_QUEUED) & ~(ASKED | MOVED | CONTESTED | DELAYED)
     job.due_ms = node.now_ms + LINKS_WAIT_MS + ASK_AHEAD_MS + 1 + node.random_below(TAKEOVER_JITTER_MS)
 
 

@@ -23,6 +23,7 @@ cdef class Scheduler(Registry):
     cdef _due(self, Job job)
     @cython.locals(due_ms="long long")
     cdef bint _may_be_taken_over(self, Job job) except -1
+    @cython.locals(lease=int)
     cdef _ask_first(self, Job job)
     cdef bint _must_ask(self, Job job) except -1
     cpdef add_timed_out(self, Job job)

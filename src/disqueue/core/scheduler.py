@@ -136,13 +136,18 @@ class Scheduler(Registry):
         return job.state == ACTIVE and due_ms <= self.stalled_until_ms + _ASK_AHEAD_MS
 
     def _ask_first(self, job: Job) -> None:
-        """Let the job be queued only when its other owners have been asked, and none of them has it."""
+        """Let the job be queued only when its other owners have been asked, and none of them has it.
+
+        A worker whose lease has not ended keeps it until then.
+        """
+        lease = job.flags & LEASED if job.due_ms > self.now_ms else 0
         if job.state == QUEUED:
             self.dequeue(job)
         elif job.flags & DELAYED:
             self.clear_delayed(job)
         job.flags |= ONCE_QUEUED
         self.stand_back(job, self.stalled_until_ms - self.now_ms)
+        job.flags |= lease
 
     def stand_back(self, job: Job, wait_ms: int) -> None:
         """Let another owner be first to queue the job; a higher layer knows how."""
