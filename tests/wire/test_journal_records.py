@@ -160,3 +160,20 @@ def test_headers() -> None:
         damaged[place // 8] ^= 1 << place % 8
         assert decode_header(bytes(damaged)) is None
     assert decode_header(header[:-1]) is None
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_buffer_is_emptied_and_filled_again(twin: ModuleType) -> None:
+    buffer = bytearray()
+    twin.empty(buffer)
+    for size in (0, 1, 3000, 10, 100_000, 0, 5):
+        twin.append_record(buffer, 7, 200, b"x" * size)
+        again = bytearray()
+        twin.append_record(again, 7, 200, b"x" * size)
+        assert buffer == again
+        twin.empty(buffer)
+        assert buffer == b""
+    buffer += b"looked at"
+    with memoryview(buffer), pytest.raises(BufferError):
+        twin.empty(buffer)
+    assert buffer == b"looked at"

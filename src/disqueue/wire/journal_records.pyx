@@ -247,9 +247,10 @@ cpdef void reseal(bytearray buffer, long long base) except *:
 cpdef void empty(bytearray buffer) except *:
     """See the plain twin."""
     cdef Py_ssize_t size = PyByteArray_GET_SIZE(buffer)
-    if room_in(<PyObject*>buffer) > 4 * size + _SPARE:
+    cdef Py_ssize_t room = room_in(<PyObject*>buffer)
+    if room > 4 * size + _SPARE or (room < 0 and size > 0):  # the latter raises: somebody looks at it
         PyByteArray_Resize(buffer, 0)
-    elif size > 0:  # an empty one may have no memory
+    elif room >= 0:  # an empty one may have no memory
         set_length(<PyObject*>buffer, 0)
 
 
