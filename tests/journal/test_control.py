@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
+from disqueue.core.client import BLOCKED_GETJOB, NOT_BLOCKED, Client
 from disqueue.journal.errors import JournalError
 from disqueue.journal.runtime import OFF, ON
 from disqueue.simulation.disk import SimulatedDisk
+from disqueue.wire.resp import ReplyWriter
 from tests.journal.histories import lasting
 from tests.journal.support import Random, Server, new_server
 
@@ -94,6 +98,40 @@ def test_a_node_in_memory_is_saved_for_a_restart() -> None:
 
     assert again.state() == expected
     assert not any("switched on" in event for event, _ in again.events)
+
+
+def test_a_node_in_memory_that_cannot_be_saved_goes_on_without_a_journal() -> None:
+    server = in_memory()
+    told: list[str] = []
+    server.runtime.on_error = told.append
+    server.add()
+    server.run_pass()
+    start = server.runtime.start
+
+    def start_on_a_full_disk() -> None:
+        start()
+        server.disk.failing["write"] = errno.ENOSPC
+
+    server.runtime.start = start_on_a_full_disk  # type: ignore[method-assign]
+    assert "No space left" in server.runtime.write_all()
+    assert server.runtime.refusal() == ""
+    assert told[-1] == ""
+    assert server.runtime.figures()["aof_last_write_status"] == "ok"
+
+
+def test_a_journal_that_fails_holds_nobody_back_once_it_is_switched_off() -> None:
+    server = new_server()
+    waiter = Client(2, ReplyWriter())
+    server.node.get_jobs(waiter, [b"q"], 1, 0, False, False)
+    server.disk.failing["write"] = errno.ENOSPC
+    server.node.set_pause(b"other", 1, False)
+    server.run_pass()
+    server.add(retry_s=0)
+    server.run_pass()
+    assert waiter.blocked == BLOCKED_GETJOB
+    assert server.runtime.stop(switched_off=True)
+    server.run_pass()
+    assert waiter.blocked == NOT_BLOCKED
 
 
 def test_loading_again_brings_everything_back() -> None:

@@ -304,7 +304,17 @@ class JournalRuntime:
         self._locked = False
         self.state = OFF
         self._loading = None
+        if self.refusal():
+            self._end_of_error(switched_off)
         return problem
+
+    def _end_of_error(self, goes_on: bool) -> None:
+        """Without a journal nothing is refused because of it, and what was held back is done: not when the process ends."""
+        self.error = ""
+        self.full = False
+        if goes_on:
+            self.node.serve_again()
+        self.on_error("")
 
     def _append_end(self, switched_off: bool) -> str:
         """Write that nothing follows; return what went wrong, or ""."""
