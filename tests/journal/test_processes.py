@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -180,6 +181,25 @@ def test_a_full_disk_is_told_and_heals(start: Start) -> None:
     wait_for(lambda: persistence(server)["aof_last_write_status"] == "ok", "the journal heals")
     added = ask(server, "ADDJOB", "q", "x", 0)
     server.restart()
+    assert shown(server, added)
+
+
+def test_a_journal_that_is_removed_under_a_server_is_missed_and_can_be_made_anew(start: Start, tmp_path: Path) -> None:
+    server = start(*ALWAYS)
+    kept = ask(server, "ADDJOB", "q", "x", 0)
+    shutil.rmtree(tmp_path / "disque.aof")
+    with pytest.raises(redis.ConnectionError):
+        ask(server, "ADDJOB", "q", "x", 0)
+    with pytest.raises(redis.ResponseError, match=r"^MISCONF .*(removed|No such file)"):
+        ask(server, "ADDJOB", "q", "x", 0)
+    assert persistence(server)["aof_last_write_status"] == "err"
+    ask(server, "CONFIG", "SET", "appendonly", "no")
+    ask(server, "CONFIG", "SET", "appendonly", "yes")
+    wait_for(lambda: persistence(server)["aof_state"] == "on", "all jobs are written")
+    assert persistence(server)["aof_last_write_status"] == "ok"
+    added = ask(server, "ADDJOB", "q", "x", 0)
+    server.restart()
+    assert shown(server, kept)
     assert shown(server, added)
 
 

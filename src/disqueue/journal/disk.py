@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -73,12 +74,15 @@ class OsFile:
 
     def __init__(self, path: str, flags: int) -> None:
         self._descriptor = os.open(path, flags | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o640)
+        self._counts_links = os.fstat(self._descriptor).st_nlink > 0  # not all file systems do
 
     def write(self, data: bytes | bytearray) -> None:
         append_all(self._descriptor, data)
 
     def sync(self) -> None:
         os.fdatasync(self._descriptor)
+        if self._counts_links and os.fstat(self._descriptor).st_nlink == 0:  # the disk takes it, but no start will find it
+            raise OSError(errno.ENOENT, "the file has been removed while the server runs")
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._descriptor, size)
