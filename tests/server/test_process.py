@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -140,6 +141,16 @@ def test_too_few_open_files_to_start_are_one_line(run: Run) -> None:
 def test_info_tells_how_many_clients_fit(run: Run) -> None:
     run.start("--port", str(run.port), files=100)
     assert b"\r\nmaxclients:36\r\n" in run.ask("INFO", "clients")
+
+
+def test_an_end_that_the_disk_does_not_take_is_no_success(run: Run) -> None:
+    run.start("--port", str(run.port), "--appendonly", "yes")
+    assert run.ask("ADDJOB", "q", "x", "0").startswith(b"+D-")
+    shutil.rmtree(run.directory / "disque.aof")
+    assert run.process is not None
+    run.process.terminate()
+    assert run.wait() == 1
+    assert "could not be written to its end" in run.output()
 
 
 def test_shutdown_ends_it(run: Run) -> None:

@@ -190,12 +190,13 @@ class ServerJournal:
             return ""
         return self.runtime.write_all()
 
-    def stop(self) -> None:
-        """The end of the process: all is written."""
+    def stop(self) -> str:
+        """The end of the process: all is written. Returns why not, or ""."""
         problem = self.runtime.stop() if self.runtime.state == ON else ""
         if problem:
             logs.log_event("warning", "the journal could not be written to its end", why=problem)
         self.executor.close()
+        return problem
 
     def _error_changed(self, error: str) -> None:
         # With a full disk and a reserve what changes jobs is still kept: only adds are refused.

@@ -84,7 +84,7 @@ def _serve(configuration: Configuration) -> int:
         logs.log_event("notice", "starting again")
         process.start_again()
     logs.log_event("notice", "bye")
-    return 0
+    return shell.exit_code
 
 
 def _run_until_stopped(configuration: Configuration, log: logs.LogFile, stack: contextlib.ExitStack) -> Shell:

@@ -66,6 +66,7 @@ class Shell(Passes):
         self.stopped: asyncio.Event
         self.servers: list[asyncio.Server] = []
         self.restart_wanted = False
+        self.exit_code = 0
         self.limits = ParserLimits()
         self.max_clients = 0
         self.output_limit = OutputLimit(0, 0, 0)
@@ -149,8 +150,8 @@ class Shell(Passes):
         """End: no new connections, what was written is sent, the rest is cut."""
         for server in self.servers:
             server.close()
-        if self.journal is not None:
-            self.journal.stop()
+        if self.journal is not None and self.journal.stop():
+            self.exit_code = 1
         for connection in list(self.connections.values()):
             connection.flush()
             if connection.transport is not None:
