@@ -24,12 +24,9 @@ cdef extern from *:
     """
     Py_ssize_t disqueue_write(long long descriptor, const char* data, Py_ssize_t count) noexcept nogil
 
-cdef enum:
-    _SHORT_BYTES = 1 << 16  # letting other threads run meanwhile would cost more than it gives
-
 
 cpdef int append_all(long long descriptor, data) except -1:
-    """See the plain twin. Other threads run meanwhile if it is much."""
+    """See the plain twin. Other threads run meanwhile: a disk that is slow for one of them must not stop the others."""
     cdef const char* p
     cdef Py_ssize_t left, written
     if PyByteArray_Check(data):
@@ -39,11 +36,8 @@ cpdef int append_all(long long descriptor, data) except -1:
         p = PyBytes_AS_STRING(<bytes?>data)
         left = PyBytes_GET_SIZE(data)
     while left > 0:
-        if left <= _SHORT_BYTES:
+        with nogil:
             written = disqueue_write(descriptor, p, left)
-        else:
-            with nogil:
-                written = disqueue_write(descriptor, p, left)
         if written < 0:
             PyErr_SetFromErrno(OSError)
             return -1
