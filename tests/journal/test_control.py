@@ -84,6 +84,14 @@ def test_a_journal_that_was_switched_off_delivers_no_at_most_once_jobs() -> None
     assert once not in again.restarted().state()
 
 
+def test_a_journal_that_cannot_be_begun_is_off() -> None:
+    server = in_memory()
+    server.disk.failing["write"] = errno.ENOSPC
+    with pytest.raises(JournalError, match="No space left"):
+        server.runtime.start()
+    assert server.runtime.figures()["aof_state"] == OFF
+
+
 def test_a_node_in_memory_is_saved_for_a_restart() -> None:
     server = in_memory()
     server.add()

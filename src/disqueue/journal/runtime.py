@@ -525,7 +525,7 @@ class JournalRuntime:
         return {
             "loading_loaded_perc": f"{self.progress() * 100:.2f}",
             "aof_enabled": int(self.state == ON),
-            "aof_state": "wait-rewrite" if self._building >= 0 else self.state,
+            "aof_state": "wait-rewrite" if self.state == ON and self._building >= 0 else self.state,
             "aof_rewrite_in_progress": int(compactor.rewriting()),
             "aof_rewrite_scheduled": 0,
             "aof_last_rewrite_time_sec": compactor.last_ms // 1000 if compactor.last_ms >= 0 else -1,
