@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.cluster.lone_node import UNKNOWN_ONCE, LoneNode
 from tests.journal.support import Server, new_server
 
+from disqueue.core import offers
 from disqueue.core.job import ACTIVE, HELD, QUEUED
 from disqueue.core.journal_port import JournalPort
 from disqueue.wire import job_records as wire
@@ -165,6 +167,33 @@ def test_a_leaving_node_without_others_refuses_an_at_most_once_job() -> None:
     assert client.reply.take().startswith(b"-NOREPL")
     assert len(one.node.jobs) == 0
     one.check()
+
+
+def test_an_acknowledgement_of_an_earlier_offer_reaches_the_node_that_has_the_job_now() -> None:
+    """A node that held it heard of the acknowledgement while its link was broken: the job had gone to another one since."""
+    one = LoneNode()
+    first, second = one.peers[:2]
+    job_id = one.add(retry_s=0)
+    one.receive(first, wire.Want(b"q", 1))
+    one.lose(first)
+    one.receive(second, wire.Want(b"q", 1))
+    one.receive(second, batch(wire.ACCEPT, job_id))
+    one.receive(second, batch(wire.RELEASED, job_id))
+    one.run(lambda: one.regain(first))
+    one.sent()
+    one.receive(first, wire.SetAck([job_id], [3]))
+    (answer,) = [record for record in one.sent() if isinstance(record, wire.GotAck)]
+    assert answer.owners == [second.bit]
+
+
+def test_jobs_that_were_given_up_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offers, "MAX_GIVEN", 2)
+    one = LoneNode()
+    ids = [one.add(retry_s=0) for _ in range(3)]
+    for job_id in ids:
+        one.receive(one.peers[0], wire.Want(b"q", 1))
+        one.receive(one.peers[0], batch(wire.ACCEPT, job_id))
+    assert list(one.node.given) == ids[1:]
 
 
 # -- restarts

@@ -74,6 +74,7 @@ FOUND_WITH_JOURNALS = {
     1300476: "a node without its nodes.conf left a job, and did not tell an owner that it met later who has it now",
     1300688: "a flipped bit in the last record was taken for a cut: an at-most-once job came back",
     1600872: "a node that had stood still ended a lease of its own before its time",
+    960047: "a node that held an at-most-once job was told that it is over, and the one that had it by then was not",
     960112: "a segment that replaced what a failed disk had lost did not name its nodes before its first jobs",
 }
 """The same with `draw_journaled`."""

@@ -211,7 +211,7 @@ class Handover(Federation):
 
     def owners_left(self, job_id: bytes) -> int:
         """Return the owners that a job had when this node gave its copy up without telling all of them; 0: nothing is known."""
-        return self.left.get(job_id, 0)
+        return self.left.get(job_id, 0) or Federation.owners_left(self, job_id)
 
     def keeps(self, job_id: bytes) -> int:
         """Say how far a node that is about to forget a job may count on this one: a number for `OWNERS_KNOWN`."""

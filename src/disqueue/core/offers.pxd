@@ -10,6 +10,7 @@ cdef int ACTIVE, DELAYED, HELD, BY_MOVE, ACCEPT, ASK_HELD, MISSING, RELEASE, REL
 
 cdef class Offers(Forwarding):
     cdef public long long last_offer
+    cdef public dict given
 
     cpdef use_credit(self, Peer peer, Queue queue)
     cpdef count_import(self, Peer peer, Job job)

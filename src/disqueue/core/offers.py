@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MAX_OFFER = 1 << 30
 FORGOTTEN_OFFER = MAX_OFFER + 1
 """No offer's number: a job is held, and by which one is not in the journal."""
+MAX_GIVEN = 10_000
+"""Jobs remembered that were given up, about 2 MB; of older ones an acknowledgement may miss the node that has it."""
 
 
 class Offers(Forwarding):
@@ -29,6 +31,8 @@ class Offers(Forwarding):
 
     def init_offers(self) -> None:
         """Number offers from somewhere else in each process: answers to one before may still come."""
+        self.given: dict[bytes, int] = {}
+        """The bits of the nodes that jobs were given up to: who still holds an earlier offer may hear of an acknowledgement."""
         self.last_offer = self.members.me.incarnation * 2_654_435_761 % MAX_OFFER
 
     # -- what a higher layer knows
@@ -41,6 +45,10 @@ class Offers(Forwarding):
 
     def not_now(self, peer: Peer, name: bytes) -> None:
         """What a peer has sent of a queue cannot be taken: it is asked again later."""
+
+    def owners_left(self, job_id: bytes) -> int:
+        """Return the owners that a job had when this node gave it up; 0: nothing is known."""
+        return self.given.get(job_id, 0)
 
     # -- the sender
 
@@ -78,6 +86,10 @@ class Offers(Forwarding):
             return
         data.released[job_id] = job.expires_ms
         self.delete(job)
+        self.given.pop(job_id, None)
+        self.given[job_id] = peer.bit
+        if len(self.given) > MAX_GIVEN:
+            del self.given[next(iter(self.given))]
         self.promise(peer, RELEASE, job_id)
 
     def release_known(self, peer: Peer, job_id: bytes) -> None:
