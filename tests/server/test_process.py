@@ -143,6 +143,24 @@ def test_info_tells_how_many_clients_fit(run: Run) -> None:
     assert b"\r\nmaxclients:36\r\n" in run.ask("INFO", "clients")
 
 
+def test_refused_clients_leave_the_journal_and_links_their_files(run: Run) -> None:
+    run.start("--port", str(run.port), "--appendonly", "yes", files=100)
+    with run.connect() as client, contextlib.ExitStack() as stack:
+        client.settimeout(WAIT_S)
+        for _ in range(60):
+            stack.enter_context(run.connect())
+
+        def rejected() -> int:
+            client.sendall(b"INFO stats\r\n")
+            return int(client.recv(65536).partition(b"rejected_connections:")[2].partition(b"\r")[0])
+
+        wait_for(lambda: rejected() == 25)
+        for _ in range(3):  # some turns of the server's loop, and much less than those may take that read their error
+            assert rejected() == 25
+        assert run.process is not None
+        assert len(os.listdir(f"/proc/{run.process.pid}/fd")) <= 70
+
+
 def test_an_end_that_the_disk_does_not_take_is_no_success(run: Run) -> None:
     run.start("--port", str(run.port), "--appendonly", "yes")
     assert run.ask("ADDJOB", "q", "x", "0").startswith(b"+D-")

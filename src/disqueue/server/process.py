@@ -13,6 +13,10 @@ from disqueue.config.sources import ConfigError
 
 RESERVED_FILES = 64
 """Files beside those of clients: listeners, log, journal, links to other nodes."""
+DRAINING_MAX = 256
+"""So many connections that were sent an error are closed only when their peers have had time to read it; more are cut."""
+DRAINING_MIN = 8
+"""So many also where few files are allowed: those of the journal and of the links must not be used up by refused clients."""
 
 IN_BACKGROUND = "DISQUEUE_IN_BACKGROUND"
 """Set for a server that replaces another one in the same process."""
@@ -53,17 +57,18 @@ def remove_pid_file(path: str) -> None:
         os.unlink(path)
 
 
-def allow_files(clients: int) -> int:
-    """Raise the limit of open files so that `clients` fit; return how many clients really fit."""
-    wanted = clients + RESERVED_FILES
+def allow_files(clients: int) -> tuple[int, int]:
+    """Raise the limit of open files so that `clients` fit; return how many clients really fit, and how many may be draining."""
+    wanted = clients + DRAINING_MAX + RESERVED_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return clients
+        return clients, DRAINING_MAX
     limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
         soft = limit
-    return max(1, min(clients, soft - RESERVED_FILES))
+    fits = max(1, min(clients, soft - RESERVED_FILES))
+    return fits, max(DRAINING_MIN, min(DRAINING_MAX, soft - RESERVED_FILES - fits))
 
 
 def tune_garbage_collection() -> None:

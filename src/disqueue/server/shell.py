@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 DRAIN_S = 1.0
 """How long a peer that was sent an error may take to read it: closing at once while it still sends would destroy the error."""
-DRAINING_MAX = 256
-"""So many connections are closed that way at a time; more are cut."""
 COLLECT_EVERY_MS = 60_000
 
 TOO_MANY_CLIENTS = b"ERR max number of clients reached"
@@ -69,6 +67,7 @@ class Shell(Passes):
         self.exit_code = 0
         self.limits = ParserLimits()
         self.max_clients = 0
+        self.draining_max = 0
         self.output_limit = OutputLimit(0, 0, 0)
         self.keep_alive_s = 0
         self._follow_configuration()
@@ -92,7 +91,7 @@ class Shell(Passes):
 
     def _max_clients_changed(self, value: Value) -> None:
         assert isinstance(value, int)
-        possible = process.allow_files(value)
+        possible, draining_max = process.allow_files(value)
         if possible < value and self.max_clients:
             raise ConfigError(
                 f"The operating system is not able to handle the specified number of clients, try with {possible}",
@@ -100,6 +99,7 @@ class Shell(Passes):
         if possible < value:
             logs.log_event("warning", "the system allows too few open files for maxclients", maxclients=value, possible=possible)
         self.max_clients = possible
+        self.draining_max = draining_max
 
     def _output_limit_changed(self, value: Value) -> None:
         assert isinstance(value, OutputLimit)
@@ -251,7 +251,7 @@ class Shell(Passes):
         """Close after the last reply; a peer that still sends gets time to read it, one that never reads is cut."""
         transport = connection.transport
         assert transport is not None
-        if connection.ended or self.draining >= DRAINING_MAX or not transport.can_write_eof():
+        if connection.ended or self.draining >= self.draining_max or not transport.can_write_eof():
             transport.close()
         else:
             connection.draining = True
