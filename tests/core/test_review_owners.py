@@ -189,6 +189,23 @@ def test_who_had_failed_while_a_node_left_hears_of_the_others_from_it() -> None:
     assert answer.owners == [0], "a node that does not know the job asks everybody itself"
 
 
+def test_a_leaving_node_waits_for_an_owner_whose_copy_may_be_on_its_way_when_the_job_is_acknowledged() -> None:
+    """It had said that it has no copy, and was left out: the others were told that everybody knows of the acknowledgement."""
+    one = LoneNode()
+    maker, other, _third = one.peers
+    job_id = copy_of(one, maker, other)
+    one.node.members.reachable[:] = [maker, other]
+    one.run(lambda: one.node.set_leaving(True))
+    one.let_pass(100)
+    assert one.node.departures
+    one.receive(maker, wire.SetAck([job_id], [PEER_ITSELF | THIS_NODE]))
+    one.receive(other, wire.Batch(wire.OWNERS_KNOWN, [job_id], [wire.KEEPS_NOT]))
+    one.sent()
+    one.let_pass(5000)
+    assert wire.DELETE not in said_to(maker, job_id)
+    assert wire.SetAck in said_to(other, job_id)
+
+
 def test_a_node_that_keeps_no_copies_waits_for_the_delay_too_while_its_owners_learn_of_each_other() -> None:
     one = LoneNode()
     one.node.leaving = True
