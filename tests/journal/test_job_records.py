@@ -194,6 +194,35 @@ def test_a_record_about_several_that_is_cut_is_refused(twin: dict[str, ModuleTyp
 
 
 @pytest.mark.parametrize("twin", TWINS)
+def test_of_a_record_that_is_refused_nothing_is_gone_through(twin: dict[str, ModuleType]) -> None:
+    data, _ = write(TWINS[0], [("changed", USUAL)])
+    groups = twin["disqueue.wire.journal_groups"]
+    reader = groups.GroupReader()
+    reader.begin(STATES, data[9:], 0, len(data) - 9)
+    assert reader.advance()
+    with pytest.raises(groups.RecordError):
+        reader.begin(STATES, data[9:-1], 0, len(data) - 10)
+    assert not reader.advance()
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_record_that_an_error_left_open_does_not_end_in_the_next_buffer(twin: dict[str, ModuleType]) -> None:
+    records = twin["disqueue.journal.job_records"].JobRecords()
+    job = make(twin, USUAL)
+    buffer = bytearray(b"x" * 5000)
+    records.begin(buffer, 0)
+    records.changed(job, WALL_OFFSET_MS)
+    with pytest.raises(ValueError, match="40 bytes"):
+        records.ended_id(b"short", 1)
+    wanted, _ = write(TWINS[0], [("changed", {**USUAL, "times": 1})])
+    buffer = bytearray(b"before")
+    records.begin(buffer, 1000)
+    assert records.changed(job, WALL_OFFSET_MS) == len(wanted)
+    records.finish()
+    assert buffer == b"before" + wanted
+
+
+@pytest.mark.parametrize("twin", TWINS)
 def test_a_shared_record_with_a_ctime_before_all_times_is_refused(twin: dict[str, ModuleType]) -> None:
     data, _ = write(TWINS[0], [("whole", {**USUAL, "times": 1})])
     payload = bytearray(data[9:])

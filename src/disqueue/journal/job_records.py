@@ -55,6 +55,7 @@ class JobRecords:
         """Append to `buffer`, which will stand at `base` (see `wire.journal_records`)."""
         self._buffer = buffer
         self._base = base
+        self._kind = 0  # a record that an exception left open ends in another buffer
 
     def finish(self) -> None:
         """End the record that is open."""

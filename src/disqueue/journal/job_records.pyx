@@ -51,6 +51,7 @@ cdef class JobRecords:
     cpdef void begin(self, bytearray buffer, long long base) except *:
         self.buffer = buffer
         self.base = base
+        self.kind = 0  # a record that an exception left open ends in another buffer
 
     cpdef int finish(self) except -1:
         cdef uint8_t* p

@@ -57,17 +57,18 @@ class GroupReader:
     def begin(self, kind: int, data: bytes, start: int, end: int) -> None:
         """Go through the payload `data[start:end]` of a record of this kind. Raises `RecordError`."""
         at = start + _HEAD_BYTES[kind]
+        self._left = 0  # of a record that is refused there is nothing to go through
         if at > end:
             raise RecordError("a record about several jobs is too short")
         fields = self.fields
         item_bytes = TAIL_BYTES
         queue_size = 0
         if kind == ENDS:
-            self._prefix, self._left, self.target = _ENDS.unpack_from(data, start)
+            self._prefix, count, self.target = _ENDS.unpack_from(data, start)
         else:
             (
                 self._prefix,
-                self._left,
+                count,
                 fields.state,
                 fields.flags,
                 fields.nacks,
@@ -82,10 +83,11 @@ class GroupReader:
             )
             item_bytes = JOBS_ITEM_BYTES + self._body_bytes
             fields.queue = data[at : at + queue_size]
-        if self._left == 0 or at + queue_size + self._left * item_bytes > end:
+        if count == 0 or at + queue_size + count * item_bytes > end:
             raise RecordError("a record about several jobs is shorter than it says")
         self._kind = kind
         self._data = data
+        self._left = count
         self._at = at + queue_size
         self._lead = FRAME_BYTES + 1 + self._at - start
 

@@ -45,10 +45,12 @@ cdef class GroupReader:
         cdef Py_ssize_t head = _ENDS_BYTES if kind == _ENDS else _STATES_BYTES if kind == _STATES else _JOBS_BYTES
         cdef Py_ssize_t item_bytes = _TAIL
         cdef Py_ssize_t queue_size = 0
+        cdef Py_ssize_t count
+        self.left = 0  # of a record that is refused there is nothing to go through
         if start + head > end or end > PyBytes_GET_SIZE(data):
             raise RecordError("a record about several jobs is too short")
         memcpy(self.prefix, p, _PREFIX)
-        self.left = get16(p + 11)
+        count = get16(p + 11)
         if kind == _ENDS:
             self.target = get32(p + 13)
         else:
@@ -67,12 +69,13 @@ cdef class GroupReader:
             queue_size = get16(p + 50)
             self.body_bytes = get32(p + 52)
             item_bytes = _ITEM_BYTES + self.body_bytes
-        if self.left == 0 or start + head + queue_size + self.left * item_bytes > end:
+        if count == 0 or start + head + queue_size + count * item_bytes > end:
             raise RecordError("a record about several jobs is shorter than it says")
         if kind == _JOBS:
             fields.queue = PyBytes_FromStringAndSize(<const char*>p + head, queue_size)
         self.kind = kind
         self.data = data
+        self.left = count
         self.at = start + head + queue_size
         self.lead = _PAYLOAD + head + queue_size
 
