@@ -359,3 +359,52 @@ def test_a_journal_that_was_closed_shows_damage_of_its_last_record() -> None:
     server.disk.flip_bit(name, at * 8)
     with pytest.raises(JournalError, match="damaged here"):
         server.successor().start()
+
+
+def test_a_manifest_that_could_not_be_stored_is_stored_when_the_disk_is_well_again() -> None:
+    """Also when no segment goes that would bring it along; and nobody is woken for nothing meanwhile."""
+    server = new_server()
+    server.add()
+    server.run_pass()
+    server.disk.failing["replace"] = errno.EIO
+    server.runtime.compactor.store_soon()
+    server.idle(passes=5)
+    assert "giving back the space of the journal failed" in server.runtime.compactor.error
+    del server.disk.failing["replace"]
+    server.idle(passes=10)
+
+    assert server.runtime.compactor.error == ""
+    assert server.runtime.compactor.deadline_ms(server.node.now_ms) == -1
+
+
+def test_what_waits_for_space_is_not_looked_at_all_the_time() -> None:
+    server = new_server()
+    server.add()
+    server.run_pass()
+    server.disk.failing["replace"] = errno.EIO
+    server.runtime.compactor.store_soon()
+    server.idle(passes=5)
+    server.runtime.writer.busy = True  # another task stores manifests
+    server.idle(passes=10)
+    assert server.runtime.compactor.deadline_ms(server.node.now_ms) > server.node.now_ms
+
+
+def test_ends_that_were_cut_off_count_where_they_are_written_again() -> None:
+    server = new_server(policy="always", segment_bytes=1000)
+    first = server.add()
+    server.run_pass()
+    while server.runtime.table.active.number < 3:
+        server.add(body=b"x" * 300)
+        server.run_pass()
+    last = server.runtime.table.active
+    server.disk.failing["sync"] = errno.EIO
+    server.ack(first)
+    server.run_pass()
+    assert last.endings == {1: 55}
+    server.disk.failing.clear()
+    server.idle(passes=8)
+
+    active = server.runtime.table.active
+    assert active is not last
+    assert active.endings == {1: 55}
+    assert sum(last.endings.values()) == 0

@@ -130,6 +130,8 @@ class Compactor:
             if now_ms >= self._look_at_ms or self.rewrite_up_to or self.store_wanted:
                 self._look_at_ms = now_ms + _LOOK_MS
                 self._choose()
+                if self.error and self.state == _IDLE:
+                    self._retry_at_ms = now_ms + 1000  # nothing could be begun that would show whether it works again
         elif self.state == _READING:
             self._read()
         elif self.state == _SYNCING:
@@ -346,6 +348,7 @@ class Compactor:
             self._source = None
             self.error = ""
             if error is not None:
+                self.store_wanted = True  # or what is left to do would wait for the next segment that goes
                 self._fail(f"giving back the space of the journal failed: {reason_of(error)}")
 
         self.store_wanted = False

@@ -184,8 +184,12 @@ class Recorder(JournalPort):
         segment.state_bytes -= job.journal_state_bytes
         job.journal_state = 0
 
-    def relocate(self, chunks: list[bytearray], segment: Segment, last: int) -> None:
-        """The records in `chunks` were written again, to `segment`: count them there instead of in `last` and those after it."""
+    def relocate(self, chunks: list[bytearray], segment: Segment, last: int, cut_bytes: int) -> None:
+        """The records in `chunks` were written again, to `segment`: count them there instead of in `last` and those after it.
+
+        The first `cut_bytes` of them stood in `last`.
+        """
+        cut = self.table.by_number[last]
         gone: dict[bytes, list[Job]] = {}  # an id can have gone more than once while nothing could be written
         for job in self.changed:
             if job.journal_flags & _GONE:
@@ -196,10 +200,13 @@ class Recorder(JournalPort):
                 for kind, job_id, target, size in subjects(record, data, start, end):
                     if kind == FORGOTTEN:
                         segment.endings[target] = segment.endings.get(target, 0) + size
+                        if cut_bytes > 0 and target != last:
+                            cut.endings[target] -= size
                         continue
                     for job in (*gone.get(job_id, ()), self.node.jobs.get(job_id)):
                         if job is not None:
                             self._relocate_job(job, kind, segment, last, size)
+            cut_bytes -= len(data)
 
     def _relocate_job(self, job: Job, kind: int, segment: Segment, last: int, size: int) -> None:
         if kind == JOB:

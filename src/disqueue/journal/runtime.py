@@ -476,9 +476,9 @@ class JournalRuntime:
 
     # -- what the writer tells
 
-    def _replaced(self, chunks: list[bytearray], segment: Segment, last: int) -> None:
+    def _replaced(self, chunks: list[bytearray], segment: Segment, last: int, cut_bytes: int) -> None:
         """What `chunks` hold stands in another segment now."""
-        self.recorder.relocate(chunks, segment, last)
+        self.recorder.relocate(chunks, segment, last, cut_bytes)
         self.log("notice", "what was not known to be on the disk is written again", segment=segment.number)
 
     def _trouble(self, problem: str) -> None:

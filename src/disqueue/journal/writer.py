@@ -78,7 +78,7 @@ class Writer:
         self.prepare_at_ms = 0
         self.next: tuple[Segment, DiskFile] | None = None
         self.make_prologue: Callable[[bytearray, int], None] | None = None
-        self.on_replaced: Callable[[list[bytearray], Segment, int], None] | None = None
+        self.on_replaced: Callable[[list[bytearray], Segment, int, int], None] | None = None
         self.on_trouble: Callable[[str], None] | None = None
         self.now_ms = 0
         self.wall_ms = 0
@@ -408,6 +408,7 @@ class Writer:
         """The new segment is on the disk, up to and with the first `chunks` of what was unsynced."""
         table = self.table
         last, end = self.synced
+        cut_bytes = table.by_number[last].size - end
         table.by_number[last].size = end
         table.by_number[last].settled = True
         lost = [number for number in table.by_number if number > last]
@@ -419,7 +420,7 @@ class Writer:
             reseal(chunk, self.place())
             segment.size += len(chunk)
         if self.on_replaced is not None:
-            self.on_replaced(list(self.unsynced), segment, last)
+            self.on_replaced(list(self.unsynced), segment, last, cut_bytes)
         for number in lost:
             table.drop(number)
         if self.next is not None:
