@@ -54,6 +54,19 @@ def test_an_owner_that_turns_up_after_the_others_were_asked_is_asked_too() -> No
     assert wire.WILL_QUEUE in said_to(other, job_id), "its worker may be about to run out of time"
 
 
+def test_who_asks_about_a_job_that_was_moved_on_is_asked_too() -> None:
+    """It has moved it on itself, and knows where to: otherwise the job is queued here while it still waits there."""
+    one = LoneNode()
+    first, second, _third = one.peers
+    job_id = one.add(retry_s=5)
+    one.receive(first, wire.Want(b"q", 1))
+    one.receive(first, batch(wire.RECEIVED, job_id))
+    one.let_pass(5000 - ASK_AHEAD_MS)
+    assert wire.WILL_QUEUE in said_to(first, job_id)
+    one.receive(second, batch(wire.WILL_QUEUE, job_id))
+    assert said_to(second, job_id) == [wire.HELD, wire.WILL_QUEUE]
+
+
 def test_two_nodes_that_have_left_a_job_do_not_tell_each_other_its_owners_for_ever() -> None:
     one = LoneNode()
     peer = one.peers[0]

@@ -175,3 +175,24 @@ def test_the_command_says_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFi
     assert main([str(tmp_path)]) == UNUSABLE
     assert "stop it first" in capsys.readouterr().err
     disk.unlock()
+
+
+def test_a_repair_names_the_nodes_where_that_is_damaged() -> None:
+    """Later the segment before was removed, and with it who the owners of the jobs in this one were."""
+    server = new_server(policy="always", segment_bytes=600)
+    peer = server.node.members._make_member(b"b" * 40)
+    table = server.runtime.table
+    while table.active.number < 3 or not table.active.jobs:
+        job = server.node.jobs.get(server.add())
+        assert job is not None
+        job.owners |= peer.bit
+        server.run_pass()
+    name = segment_name(table.active.number)
+    server.disk.kill()
+    data = server.disk.read(name, 0, 10_000)
+    server.disk.flip_bit(name, (data.index(b"b" * 40) + 3) * 8)
+    check(server.disk, repair=True)
+    repaired = server.disk.read(name, 0, 10_000)
+    assert repaired.index(b"b" * 40) < repaired.index(b"D-")
+    again = server.successor().start()
+    assert all(one.owners.bit_count() == 2 for one in again.node.jobs)

@@ -48,6 +48,7 @@ FOUND = {
     400081: "the same, of a job that was added with ASYNC, and its node stood still meanwhile",
     201486: "a queue was paused while its node stood still, and unpaused by the end of all faults in the same pass",
     108: "refused copies were sent again at once, to all, for ever: a storm",
+    2000235: "a job that went through four nodes and waited: the first did not ask the one that knew the last",
     402366: "two owners asked each other at the same time, and both queued the job",
     900390: "two nodes that had left a job told each other its owners without end",
 }
@@ -75,6 +76,8 @@ FOUND_WITH_JOURNALS = {
     1300688: "a flipped bit in the last record was taken for a cut: an at-most-once job came back",
     1600872: "a node that had stood still ended a lease of its own before its time",
     960047: "a node that held an at-most-once job was told that it is over, and the one that had it by then was not",
+    2100143: "a node left while its disk was full, and came back with what it had left: it does not know who has it",
+    2100649: "after a repair a segment did not name its nodes; the one before was removed, and a job lost its owners",
     960112: "a segment that replaced what a failed disk had lost did not name its nodes before its first jobs",
 }
 """The same with `draw_journaled`."""

@@ -347,6 +347,7 @@ class Acknowledgement(Replication):
             self.tell(peer, TELL_HELD, job_id, job.retry_s * 1000)
         elif self._has_in_hand(job, bit):
             self.tell(peer, TELL_HELD, job_id, job.due_ms - self.now_ms)
+            self._ask_new_owners(job, new)  # it may know who has the job that went on from here
         else:
             if self.others(job.owners & ~bit):
                 self.tell_ack(peer, Owners, job_id, job.owners)

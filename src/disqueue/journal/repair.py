@@ -22,7 +22,14 @@ from disqueue.journal.manifest import (
 )
 from disqueue.wire.journal_format import (
     FORMAT_VERSION,
+    FRAME_BYTES,
     HEADER_BYTES,
+    JOB,
+    JOBS,
+    NODES,
+    SEGMENT_START,
+    STATE,
+    STATES,
     WHOLE,
     Header,
     decode_header,
@@ -31,9 +38,10 @@ from disqueue.wire.journal_records import (
     RecordScanner,
     reseal,
 )
-from disqueue.wire.journal_search import (
-    next_record,
-)
+from disqueue.wire.journal_search import next_record, split_records
+
+WITH_SETS = (JOB, STATE, JOBS, STATES)
+"""Records with sets of nodes."""
 
 
 class Repair:
@@ -45,6 +53,8 @@ class Repair:
         self.doubtful = 0
         self._names: set[str] = set()
         self._kept = ""
+        self._nodes = b""
+        """The newest record that names the nodes of the sets of nodes."""
 
     def run(self) -> list[str]:
         """Repair; raises OSError."""
@@ -130,6 +140,7 @@ class Repair:
         size = self.disk.size(name)
         data = self.disk.read(name, HEADER_BYTES, (size if end is None else min(size, end)) - HEADER_BYTES)
         records, holes = whole_records(data, header.salt)
+        self._name_nodes(records)
         missing = 0 if end is None else max(0, end - size)
         if not holes and not missing and end is not None:
             return HEADER_BYTES + len(data), False
@@ -149,6 +160,21 @@ class Repair:
         finally:
             file.close()
         return HEADER_BYTES + len(records), True
+
+    def _name_nodes(self, records: bytearray) -> None:
+        """Name the nodes before a segment's first job where that is damaged: the segment before may go before this one."""
+        before = self._nodes
+        at, named, place = 0, False, -1
+        for kind, start, end in split_records(bytes(records)):
+            if kind == SEGMENT_START:
+                at = end
+            elif kind == NODES:
+                named = True
+                self._nodes = bytes(records[start - FRAME_BYTES - 1 : end])
+            elif kind in WITH_SETS and not named and place < 0:
+                place = at
+        if place >= 0:
+            records[place:place] = before
 
     def _give_up(self) -> None:
         """Nothing can be read: make way for a new journal."""

@@ -157,7 +157,8 @@ class Restarts:
             entry.memories_lost -= 1
         if state is None:  # the disk failed when the process was to write that it had forgotten the job
             entry.revived.add(process)
-            entry.outdated |= not left.whole
+            # Nor what it had told others as a leaving node, so that it knows of none of those that have the job.
+            entry.outdated |= not left.whole or entry.handed_over
         entry.holders[process] = None
         entry.known_to[process] = None
         if job.state == ACKED:
