@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from disqueue.journal.job_records import JobRecords
 from disqueue.journal.reserve import RESERVE
 from disqueue.simulation.disk import SimulatedDisk
 from tests.journal.histories import lasting, random_history
@@ -147,3 +148,30 @@ def test_random_histories_on_a_full_disk(seed: int) -> None:
         server.disk.capacity_bytes = -1
         server = server.restarted()
         assert expected == server.state()
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_what_writing_a_segment_again_takes_is_known_before(loaded: bool) -> None:
+    """Jobs that shared a record with the name of their queue may each need one of their own, and another name then."""
+    server = new_server()
+    name = b"n" * 200
+    peer = server.node.members.intern(b"f" * 40)
+    assert peer is not None
+    ids = [server.add(queue=name) for _ in range(20)]
+    server.run_pass()
+    number = server.runtime.table.active.number
+    if loaded:
+        server = server.restarted()
+    for place, job_id in enumerate(ids):
+        job = server.node.jobs.get(job_id)
+        assert job is not None
+        job.order_ns += place + 1
+        job.owners = job.confirmed = 1 << 60
+    records, buffer = JobRecords(), bytearray()
+    records.begin(buffer, 0)
+    for job in server.node.jobs:
+        records.whole(job, 0)
+    records.finish()
+    segment = server.runtime.table.by_number[number]
+    assert segment.jobs == 20
+    assert len(buffer) <= server.runtime.table.rewritten_bytes_max(segment) < 2 * len(buffer)

@@ -128,6 +128,7 @@ class Image:
         job.journal_bytes = size
         segment.jobs += 1
         segment.job_bytes += size
+        segment.name_bytes = max(segment.name_bytes, len(fields.queue))
         self.jobs.add(job)
         self.order.add(job)
 

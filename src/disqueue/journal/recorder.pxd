@@ -49,6 +49,7 @@ cdef class Recorder(JournalPort):
     @cython.locals(active=Segment)
     cdef Segment _segment(self, long long number)
     @cython.final
+    @cython.locals(queue=Queue)
     cdef int _account_job(self, Job job, Segment segment, long long size) except -1
     @cython.final
     cdef int _account_state(self, Job job, Segment segment, long long size) except -1

@@ -165,6 +165,9 @@ class Recorder(JournalPort):
         """A full record of a job now stands in `segment`, its first or its newest, and takes `size` bytes."""
         segment.jobs += 1
         segment.job_bytes += size
+        queue = job.queue
+        if queue is not None:
+            segment.name_bytes = max(segment.name_bytes, len(queue.name))
         job.journal_segment = segment.number
         job.journal_bytes = size
 

@@ -7,6 +7,7 @@ cdef class Segment:
     cdef public bint settled
     cdef public long long jobs
     cdef public long long job_bytes
+    cdef public Py_ssize_t name_bytes
     cdef public long long states
     cdef public long long state_bytes
     cdef public dict endings

@@ -5,14 +5,17 @@ from __future__ import annotations
 from disqueue.journal.manifest import Entry, Manifest
 from disqueue.wire.journal_format import JOB_RECORD_BYTES, STATE_RECORD_BYTES
 
+SETS_BYTES = 16
+"""Two sets of 64 nodes. A job's part of a shared record, which is counted too, is longer than those in its own."""
+
 
 class Segment:
     """One file, and what of it is needed.
 
-    `jobs`/`job_bytes`: jobs whose newest full record is here. `states`/`state_bytes`: jobs whose newest state record is here,
-    behind their full one. `endings`: bytes of records of forgotten jobs, by the segment whose full record they cancel. Of a
-    record about several jobs each takes its part, and the first one the head. `settled`: nothing will be added to the
-    segment, and all of it is known to be on the disk.
+    `jobs`/`job_bytes`: jobs whose newest full record is here; `name_bytes`: the longest name of their queues. `states`/
+    `state_bytes`: jobs whose newest state record is here, behind their full one. `endings`: bytes of forgotten jobs' records, by
+    the segment whose full record they cancel. Of a record about several jobs each takes its part, and the first one the head.
+    `settled`: nothing will be added to the segment, and all of it is known to be on the disk.
     """
 
     def __init__(self, number: int, salt: int, size: int = 0) -> None:
@@ -22,6 +25,7 @@ class Segment:
         self.settled = False
         self.jobs = 0
         self.job_bytes = 0
+        self.name_bytes = 0
         self.states = 0
         self.state_bytes = 0
         self.endings: dict[int, int] = {}
@@ -83,8 +87,8 @@ class SegmentTable:
         return segment.job_bytes + segment.state_bytes + self._ending_bytes(segment)
 
     def rewritten_bytes_max(self, segment: Segment) -> int:
-        """Return what writing that again may take: jobs that shared a record need not do so then."""
-        alone = segment.jobs * JOB_RECORD_BYTES + segment.states * STATE_RECORD_BYTES
+        """Return what writing that again may take: jobs that shared a record, and a queue's name in it, need not do so then."""
+        alone = segment.jobs * (JOB_RECORD_BYTES + segment.name_bytes) + segment.states * (STATE_RECORD_BYTES + SETS_BYTES)
         return segment.job_bytes + alone + 2 * self._ending_bytes(segment)
 
     def _ending_bytes(self, segment: Segment) -> int:
