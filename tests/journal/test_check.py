@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from crc32c import crc32c
 
 from disqueue.journal.check import DAMAGED, UNUSABLE, WHOLE, check, main
 from disqueue.journal.disk import OsDisk
-from disqueue.journal.manifest import MANIFEST, segment_name
+from disqueue.journal.manifest import MANIFEST, encode_manifest, load_manifest, segment_name
 from disqueue.journal.repair import whole_records
 from disqueue.simulation.disk import SimulatedDisk
 from disqueue.wire.journal_format import (
+    FORMAT_VERSION,
     HEADER_BYTES,
     decode_header,
 )
@@ -196,3 +198,27 @@ def test_a_repair_names_the_nodes_where_that_is_damaged() -> None:
     assert repaired.index(b"b" * 40) < repaired.index(b"D-")
     again = server.successor().start()
     assert all(one.owners.bit_count() == 2 for one in again.node.jobs)
+
+
+@pytest.mark.parametrize("newer", [MANIFEST, "segment-0000000001"])
+def test_a_journal_of_a_later_release_is_not_repaired(newer: str) -> None:
+    """It is not damaged: an older release would give all of it up."""
+    server, _ = lived()
+    disk = server.disk
+    content = disk.entries[newer].content
+    if newer == MANIFEST:
+        manifest = load_manifest(disk)
+        assert manifest is not None
+        manifest.format = FORMAT_VERSION + 1
+        content[:] = encode_manifest(manifest)
+    else:
+        content[8:10] = (FORMAT_VERSION + 1).to_bytes(2, "little")
+        content[HEADER_BYTES - 4 : HEADER_BYTES] = crc32c(content[: HEADER_BYTES - 4]).to_bytes(4, "little")
+        disk.entries[MANIFEST].content[5] ^= 1
+    before = {name: disk.read(name, 0, 10_000) for name in disk.names()}
+    code, lines = check(disk, repair=True)
+
+    assert code == DAMAGED
+    assert f"written in format {FORMAT_VERSION + 1}" in lines[-1]
+    assert "the release that wrote it" in lines[-1]
+    assert before == {name: disk.read(name, 0, 10_000) for name in disk.names()}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from disqueue.core.job import STATE_NAMES
 from disqueue.journal.disk import Disk, OsDisk
-from disqueue.journal.errors import JournalError
+from disqueue.journal.errors import JournalError, LaterFormatError
 from disqueue.journal.image import Image
 from disqueue.journal.manifest import MANIFEST
 from disqueue.journal.recovery import CHANGED_TEXT, Recovery
@@ -69,10 +69,10 @@ def check(disk: Disk, repair: bool) -> tuple[int, list[str]]:
         return WHOLE, [*look(disk), "the journal is whole"]
     except JournalError as error:
         lines = [f"error: {error}"]
-    if not repair:
-        return DAMAGED, lines
-    lines += Repair(disk).run()
+        if not repair or isinstance(error, LaterFormatError):
+            return DAMAGED, lines
     try:
+        lines += Repair(disk).run()
         return WHOLE, [*lines, *look(disk), "the journal is repaired"]
     except JournalError as error:
         return DAMAGED, [*lines, f"error: this cannot be repaired: {error}"]

@@ -19,3 +19,7 @@ class JournalError(Exception):
         place = f"{file}, offset {offset}: " if file and offset >= 0 else f"{file}: " if file else ""
         parts = [place + problem, stake, remedy]
         super().__init__(" ".join(part.rstrip(".") + "." for part in parts if part))
+
+
+class LaterFormatError(JournalError):
+    """A later release wrote the journal: nothing is damaged, and nothing can be repaired here."""

@@ -6,7 +6,7 @@ import msgspec
 from crc32c import crc32c
 
 from disqueue.journal.disk import Disk
-from disqueue.journal.errors import JournalError
+from disqueue.journal.errors import JournalError, LaterFormatError
 from disqueue.wire.journal_format import (
     FORMAT_VERSION,
 )
@@ -76,9 +76,9 @@ def decode_manifest(data: bytes, file: str) -> Manifest:
         raise JournalError(f"the manifest is not one: {error}", file=file, offset=0, stake=stake, remedy=remedy) from error
 
 
-def newer_format(file: str, version: int) -> JournalError:
+def newer_format(file: str, version: int) -> LaterFormatError:
     """Return the error for files of a later release."""
-    return JournalError(
+    return LaterFormatError(
         f"it is written in format {version}, this release reads up to format {FORMAT_VERSION}",
         file=file,
         stake="Nothing was changed",

@@ -8,7 +8,7 @@ may have been in the damaged part are never delivered again, because the manifes
 from __future__ import annotations
 
 from disqueue.journal.disk import Disk
-from disqueue.journal.errors import JournalError
+from disqueue.journal.errors import JournalError, LaterFormatError
 from disqueue.journal.manifest import (
     MANIFEST,
     NEW_SUFFIX,
@@ -16,6 +16,7 @@ from disqueue.journal.manifest import (
     Entry,
     Manifest,
     load_manifest,
+    newer_format,
     segment_name,
     segment_numbers,
     store_manifest,
@@ -57,19 +58,22 @@ class Repair:
         """The newest record that names the nodes of the sets of nodes."""
 
     def run(self) -> list[str]:
-        """Repair; raises OSError."""
+        """Repair; raises `LaterFormatError`, when nothing was changed, and OSError."""
         self._names = set(self.disk.names())
         self._kept = self._free_prefix()
         old = self._old_manifest()
         numbers = segment_numbers(sorted(self._names)) if old is None else [entry.number for entry in old.segments]
         ends = {} if old is None else {entry.number: entry.end for entry in old.segments}
         headers = {number: self._header(number) for number in numbers}
+        for number, header in headers.items():
+            if header is not None and header.version > FORMAT_VERSION:
+                raise newer_format(f"{self.disk.path}/{self._file(number)}", header.version)
         node_id = self._node_id(old, headers)
         entries: list[Entry] = []
         written: list[int] = []
         for number in numbers:
             header = headers[number]
-            if header is None or header.node_id != node_id or header.number != number or header.version > FORMAT_VERSION:
+            if header is None or header.node_id != node_id or header.number != number:
                 self._leave_out(number)
                 continue
             size, changed = self._salvage(number, header, ends.get(number))
@@ -92,6 +96,8 @@ class Repair:
     def _old_manifest(self) -> Manifest | None:
         try:
             return load_manifest(self.disk)
+        except LaterFormatError:
+            raise
         except JournalError:
             return None
 
