@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
-from disqueue.client import AsyncClient, ClientClosedError, NoNodeError, ReplyError, connections, router, transport
+from disqueue.client import AsyncClient, Client, ClientClosedError, NoNodeError, ReplyError, connections, router, transport
 from disqueue.testing import Cluster, Server
 from disqueue.testing.server import wait_for
 
@@ -183,6 +184,22 @@ def test_a_cancelled_wait_leaves_no_reply_behind(disqueue_server: Server, queue:
         return bool((await client.info("clients"))["blocked_clients"])
 
     asyncio.run(main())
+
+
+def test_a_client_that_another_thread_closes_between_sending_and_reading(
+    disqueue_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(disqueue_server.url)
+    client.ping()
+    send = redis.Connection.send_packed_command
+
+    def send_and_close(self: redis.Connection, *arguments: Any, **options: Any) -> None:
+        send(self, *arguments, **options)
+        client.close()
+
+    monkeypatch.setattr(redis.Connection, "send_packed_command", send_and_close)
+    with pytest.raises(ClientClosedError):
+        client.ping()
 
 
 def test_a_consumer_moves_to_its_jobs(

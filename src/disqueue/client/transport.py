@@ -140,6 +140,10 @@ class NetworkTransport:
                 raise NotSentError(reason(error)) from error
             try:
                 return self._talk(connection, batch)
+            except AttributeError as error:
+                if connection._sock is not None:
+                    raise
+                raise BrokenError("another thread has closed the connection", []) from error
             except BaseException:
                 connection.disconnect()
                 raise
