@@ -7,7 +7,9 @@ import errno
 import pytest
 
 from disqueue.core.client import BLOCKED_GETJOB, NOT_BLOCKED, Client
+from disqueue.core.journal_port import JournalPort
 from disqueue.journal.errors import JournalError
+from disqueue.journal.recorder import Recorder
 from disqueue.journal.runtime import OFF, ON
 from disqueue.simulation.disk import SimulatedDisk
 from disqueue.wire.resp import ReplyWriter
@@ -114,13 +116,12 @@ def test_a_node_in_memory_that_cannot_be_saved_goes_on_without_a_journal() -> No
     server.runtime.on_error = told.append
     server.add()
     server.run_pass()
-    start = server.runtime.start
 
-    def start_on_a_full_disk() -> None:
-        start()
+    def port_on_a_full_disk(recorder: Recorder) -> JournalPort:
         server.disk.failing["write"] = errno.ENOSPC
+        return recorder
 
-    server.runtime.start = start_on_a_full_disk  # type: ignore[method-assign]
+    server.runtime.port_of = port_on_a_full_disk
     assert "No space left" in server.runtime.write_all()
     assert server.runtime.refusal() == ""
     assert told[-1] == ""

@@ -8,7 +8,7 @@ cdef class Copying(Answer):
     cdef public object confirmed
     cdef public object told
     cdef public object refused
-    cdef public int reason
+    cdef public object reason
     cdef public object repeated
     cdef public bint paused
     cdef public long long next_ms
