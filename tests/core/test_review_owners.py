@@ -219,6 +219,17 @@ def test_a_leaving_node_waits_for_an_owner_whose_copy_may_be_on_its_way_when_the
     assert wire.SetAck in said_to(other, job_id)
 
 
+def test_an_acknowledgement_at_a_node_that_has_left_the_job_names_the_owners_that_it_knows() -> None:
+    """Otherwise an owner that knows this node only takes it that all know of the acknowledgement."""
+    one = LoneNode()
+    heir, other, _third = one.peers
+    one.node.left[UNKNOWN_ID] = heir.bit | other.bit
+    client = one.client()
+    one.run(lambda: one.node.id_command(client, ACKJOB, [UNKNOWN_ID]))
+    (record,) = (record for record in other.outbox if isinstance(record, wire.SetAck))
+    assert record.owners == [heir.bit | other.bit]
+
+
 def test_a_node_that_keeps_no_copies_waits_for_the_delay_too_while_its_owners_learn_of_each_other() -> None:
     one = LoneNode()
     one.node.leaving = True

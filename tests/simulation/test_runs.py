@@ -78,6 +78,7 @@ FOUND_WITH_JOURNALS = {
     960047: "a node that held an at-most-once job was told that it is over, and the one that had it by then was not",
     2100143: "a node left while its disk was full, and came back with what it had left: it does not know who has it",
     2100649: "after a repair a segment did not name its nodes; the one before was removed, and a job lost its owners",
+    2301002: "a node that had left a job acknowledged it, and did not say who else has it, although it knew",
     960112: "a segment that replaced what a failed disk had lost did not name its nodes before its first jobs",
 }
 """The same with `draw_journaled`."""

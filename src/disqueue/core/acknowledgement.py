@@ -147,8 +147,8 @@ class Acknowledgement(Replication):
         if missing == 0:
             self._finish_ack(job)
             return
-        owners = 0 if job.flags & PLACEHOLDER else job.owners
         job_id = id_of(job)
+        owners = self.owners_left(job_id) if job.flags & PLACEHOLDER else job.owners
         for peer in self.others(missing):
             self.tell_ack(peer, SetAck, job_id, owners)
         wait_ms = ACK_RETRY_LIMIT_MS
