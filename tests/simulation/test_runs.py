@@ -79,6 +79,7 @@ FOUND_WITH_JOURNALS = {
     2100143: "a node left while its disk was full, and came back with what it had left: it does not know who has it",
     2100649: "after a repair a segment did not name its nodes; the one before was removed, and a job lost its owners",
     2301002: "a node that had left a job acknowledged it, and did not say who else has it, although it knew",
+    2500452: "WORKING came in the pass in which the job was handed out again, and was answered before",
     960112: "a segment that replaced what a failed disk had lost did not name its nodes before its first jobs",
 }
 """The same with `draw_journaled`."""

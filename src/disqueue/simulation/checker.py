@@ -453,7 +453,8 @@ class Checker(Observer):
             raise Violation("S11 ttl", f"{entry} is delivered {now_ms - entry.expires_ms} ms after its TTL", entry)
         if forced:
             return
-        if now_ms < entry.leases.get(process, 0):
+        # A worker that was late may have said WORKING in the pass in which the job was handed out again, and be answered first.
+        if now_ms < entry.leases.get(process, 0) and entry.late_working_ms != now_ms:
             left_ms = entry.leases[process] - now_ms
             raise Violation("S11 lease", f"{process.machine.name} delivers {entry} {left_ms} ms before its lease ends", entry)
         if not self.calm:
