@@ -228,9 +228,8 @@ class Handover(Federation):
                 departure.kept |= peer.bit
             else:
                 departure.kept &= ~peer.bit
-            if (
-                kept == KEEPS_NOT and departure.job.state == ACTIVE
-            ):  # a copy may be on its way there: an acknowledgement follows it
+            # Of an acknowledged job a copy may be on its way there: the acknowledgement follows it.
+            if kept == KEEPS_NOT and departure.job.state == ACTIVE:
                 departure.job.owners &= ~peer.bit
             if not self._unaware_of(departure):
                 self._tell_owners(departure)
